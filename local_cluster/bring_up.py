@@ -1,0 +1,157 @@
+"""The order in which a cluster comes up, and the waiting in between.
+
+Programs first (built or found), then keys, supervisor, etcd and API server; once the API
+answers, everything else at the same time. Every wait has a deadline, and a component that
+exits meanwhile ends the wait with the last lines of its log.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import aiohttp
+
+from local_cluster import components
+from local_cluster.api import Api, ApiError
+from local_cluster.building.builder import ensure_built
+from local_cluster.building.programs import build_of
+from local_cluster.certificates import Authority
+from local_cluster.cluster import Cluster, ClusterOptions
+from local_cluster.components import API_SERVER, Identity, Ports
+from local_cluster.errors import ClusterError
+from local_cluster.exits import PortTakenError, ready_while_running
+from local_cluster.furnishing import furnish, install
+from local_cluster.kubeconfig import extract_context, write_kubeconfig
+from local_cluster.ready_binaries import assets_from_environment
+from local_cluster.schedulers import extra_scheduler
+from local_cluster.versions import Minor, minor_of
+
+_TRIES_FOR_PORTS = 3
+Say = Callable[[str], None]
+
+
+def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: Say) -> None:
+    """Start everything that the options ask for; return when it is ready."""
+    started = time.monotonic()
+    minor = minor_of(options.kubernetes)
+    extras = [extra_scheduler(name) for name in options.schedulers]
+    programs = _programs(minor)
+    kwok = ensure_built(build_of("kwok")) if options.nodes and options.parts == "all" else None
+    built = {extra.name: ensure_built(build_of(extra.build)) for extra in extras}
+    cluster.describe(options, programs)
+    if options.context is None:
+        identity, ports = _start_api(cluster, options, minor, programs, leashed=leashed)
+        say(f"Kubernetes {minor.release}: API server ready on 127.0.0.1:{ports.api}")
+    else:
+        extract_context(options.context, cluster.kubeconfig, sure=options.yes_this_cluster)
+        cluster.control.spawn(leashed=leashed)
+        identity, ports = None, _free_ports(0)
+    if options.parts == "all":
+        if identity is not None:
+            _start_control_plane(cluster, options, minor, programs, identity)
+        _wait(cluster, "nodes", furnish(cluster, options, kwok))
+        for extra in extras:
+            _wait(cluster, extra.name, install(cluster, extra, built[extra.name], ports))
+            say(f"scheduler {extra.name} ready")
+    say(f"cluster {cluster.name!r} ready in {time.monotonic() - started:.1f} s")
+
+
+def _wait(cluster: Cluster, what: str, ready: Coroutine[None, None, None]) -> None:
+    asyncio.run(ready_while_running(cluster, what, ready))
+
+
+def _programs(minor: Minor) -> Path:
+    return assets_from_environment(minor) or ensure_built(build_of(f"kubernetes-{minor.name}"))
+
+
+def _start_api(
+    cluster: Cluster, options: ClusterOptions, minor: Minor, programs: Path, *, leashed: bool
+) -> tuple[Identity, Ports]:
+    authority = Authority(cluster.directory / "pki")
+    identity = Identity(
+        authority.pair, authority.server("kube-apiserver"), authority.signing_key("accounts")
+    )
+    users = {
+        "kubeconfig": authority.client("admin", "system:masters"),
+        "scheduler.kubeconfig": authority.client("system:kube-scheduler"),
+    }
+    cluster.control.spawn(leashed=leashed)
+    for attempt in range(1, _TRIES_FOR_PORTS + 1):
+        ports = _free_ports(options.api_port)
+        for file, user in users.items():
+            write_kubeconfig(
+                cluster.directory / file,
+                name=f"local-{cluster.name}",
+                server=f"https://127.0.0.1:{ports.api}",
+                authority=identity.authority.certificate,
+                user=user,
+            )
+        cluster.control.start(components.etcd(programs, cluster.directory / "etcd", ports))
+        cluster.control.start(
+            components.api_server(
+                programs,
+                cluster.directory / "apiserver",
+                ports,
+                identity,
+                minor,
+                gangs=options.gang_scheduling,
+            )
+        )
+        try:
+            _wait(cluster, "the API server", _api_ready(cluster))
+        except PortTakenError:
+            # Somebody took a port between our choosing it and the program's listening on it.
+            cluster.control.stop(API_SERVER)
+            cluster.control.stop(components.ETCD)
+            if attempt == _TRIES_FOR_PORTS or options.api_port:
+                raise
+        else:
+            return identity, ports
+    raise AssertionError("unreachable")
+
+
+def _start_control_plane(
+    cluster: Cluster, options: ClusterOptions, minor: Minor, programs: Path, identity: Identity
+) -> None:
+    gangs = options.gang_scheduling
+    # The controllers run as an administrator: their own identity lacks most rights unless each
+    # of them gets a ServiceAccount, which a throw-away cluster does not need.
+    for component in (
+        components.controller_manager(programs, cluster.kubeconfig, identity, minor, gangs=gangs),
+        components.scheduler(
+            programs, cluster.directory / "scheduler.kubeconfig", minor, gangs=gangs
+        ),
+    ):
+        cluster.control.start(component)
+
+
+async def _api_ready(cluster: Cluster) -> None:
+    async with Api(cluster.kubeconfig) as api:
+        while True:
+            try:
+                await api.text("/readyz")
+            except (ApiError, aiohttp.ClientError):
+                await asyncio.sleep(0.05)  # a server that does not listen yet sends no event
+            else:
+                return
+
+
+def _free_ports(api: int) -> Ports:
+    """Choose free loopback ports; all are held until the last is chosen, so they differ."""
+    sockets = [socket.socket() for _ in range(5)]
+    try:
+        for number, chosen in enumerate(sockets):
+            wanted = api if number == 0 else 0
+            try:
+                chosen.bind(("127.0.0.1", wanted))
+            except OSError:
+                raise ClusterError(
+                    f"port {wanted} is taken by another process",
+                    "Choose another --port, or leave it out to get a free one",
+                ) from None
+        return Ports(*(chosen.getsockname()[1] for chosen in sockets))
+    finally:
+        for chosen in sockets:
+            chosen.close()

@@ -1,0 +1,178 @@
+"""`python -m local_cluster`: the local cluster from a shell.
+
+Every failure that a person can mend is one line on standard error and exit code 1.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from local_cluster.bench import run_bench
+from local_cluster.building.builder import ensure_built
+from local_cluster.building.programs import BUILDS, build_of
+from local_cluster.cluster import Cluster, ClusterOptions, all_clusters
+from local_cluster.demo import run_demo
+from local_cluster.errors import ClusterError
+from local_cluster.lifecycle import down, up
+from local_cluster.process_logs import show_log
+from local_cluster.schedulers import EXTRA_SCHEDULERS
+from local_cluster.status import print_status
+from local_cluster.versions import DEFAULT_MINOR, MINORS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        options = _parser().parse_args(words)
+        code: int = options.run(options)
+    except ClusterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        if error.details:
+            print(error.details, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _up(options: argparse.Namespace) -> int:
+    cluster = up(
+        ClusterOptions(
+            kubernetes=options.kubernetes,
+            nodes=options.nodes,
+            schedulers=tuple(options.scheduler),
+            gang_scheduling=not options.no_gang_scheduling,
+            api_port=options.port,
+            context=options.context or os.environ.get("CLUSTER_CONTEXT"),
+            yes_this_cluster=options.yes_this_cluster,
+        ),
+        name=options.name,
+    )
+    named = "" if options.name == "default" else f" --name {options.name}"
+    print(f"kubeconfig: {cluster.kubeconfig}")
+    print(f"look:       python -m local_cluster kubectl{named} get nodes")
+    print(f"stop:       python -m local_cluster down{named}")
+    return 0
+
+
+def _down(options: argparse.Namespace) -> int:
+    for cluster in all_clusters() if options.all else [Cluster(options.name)]:
+        known = down(cluster)
+        print(f"cluster {cluster.name!r} is down" if known else f"no cluster {cluster.name!r}")
+    return 0
+
+
+def _status(_: argparse.Namespace) -> int:
+    return print_status(all_clusters())
+
+
+def _kubectl(options: argparse.Namespace) -> int:
+    cluster = Cluster(options.name)
+    program = cluster.kubectl_program()
+    if not cluster.running():
+        raise ClusterError(
+            f"cluster {cluster.name!r} is not running", "Start it with: python -m local_cluster up"
+        )
+    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
+    sys.stdout.flush()
+    os.execve(program, [program, *options.arguments], environment)  # noqa: S606 - becomes kubectl
+
+
+def _logs(options: argparse.Namespace) -> int:
+    return show_log(Cluster(options.name), options.pod, namespace=options.namespace)
+
+
+def _build(options: argparse.Namespace) -> int:
+    for name in options.builds or _everyday_builds():
+        print(f"{name}: {ensure_built(build_of(name), again=options.again)}")
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    return run_demo(options.kubernetes, stay=not options.once)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    return run_bench(options.kubernetes)
+
+
+def _everyday_builds() -> list[str]:
+    return [f"kubernetes-{DEFAULT_MINOR}", "kwok", *(name for name in EXTRA_SCHEDULERS)]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m local_cluster", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    start = _command(commands, "up", _up, "start a cluster and return when it is ready")
+    start.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
+    start.add_argument("--nodes", type=_count, default=8, help="simulated workload nodes (8)")
+    start.add_argument(
+        "--scheduler", action="append", default=[], metavar="NAME", help=_schedulers()
+    )
+    start.add_argument(
+        "--no-gang-scheduling", action="store_true", help="Kubernetes' own gates off"
+    )
+    start.add_argument("--port", type=int, default=0, help="of the API server (any free one)")
+    start.add_argument(
+        "--context", help="use this context of your kubeconfig, start no control plane"
+    )
+    start.add_argument("--yes-this-cluster", action="store_true", help="even if it looks important")
+
+    stop = _command(commands, "down", _down, "stop a cluster and remove what it left")
+    stop.add_argument("--all", action="store_true", help="every cluster of this user")
+    _command(commands, "status", _status, "show the clusters and their processes", named=False)
+
+    kubectl = _command(commands, "kubectl", _kubectl, "run kubectl on the cluster", named=False)
+    kubectl.add_argument("--name", default="default", help="of the cluster, before kubectl's words")
+    kubectl.add_argument("arguments", nargs=argparse.REMAINDER)
+
+    logs = _command(commands, "logs", _logs, "show the output of a pod on the process node")
+    logs.add_argument("pod", help="its name, or the start of it")
+    logs.add_argument("--namespace", "-n", help="when pods of several namespaces match")
+
+    build = _command(commands, "build", _build, "build programs without starting them", named=False)
+    build.add_argument("--again", action="store_true", help="drop what is cached first")
+    build.add_argument("builds", nargs="*", metavar="BUILD", help=", ".join(BUILDS))
+
+    demo = _command(commands, "demo", _demo, "a cluster, and a gang on it", named=False)
+    demo.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
+    demo.add_argument("--once", action="store_true", help="end by itself instead of staying up")
+
+    bench = _command(
+        commands, "bench", _bench, "measure what the control plane can do", named=False
+    )
+    bench.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
+    return parser
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    purpose: str,
+    *,
+    named: bool = True,
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=purpose, description=purpose)
+    command.set_defaults(run=run)
+    if named:
+        command.add_argument("--name", default="default", help="of the cluster (default)")
+    return command
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 5000:
+        raise argparse.ArgumentTypeError("between 0 and 5000")
+    return number
+
+
+def _minors() -> str:
+    return f"{', '.join(MINORS)} ({DEFAULT_MINOR})"
+
+
+def _schedulers() -> str:
+    return f"also run {', '.join(EXTRA_SCHEDULERS)}; may be repeated"

@@ -1,0 +1,6 @@
+"""."""
+
+
+def run_demo(kubernetes: str, *, stay: bool) -> int:
+    """."""
+    return 0

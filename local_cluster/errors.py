@@ -1,0 +1,15 @@
+"""The one error that this package raises on purpose."""
+
+
+class ClusterError(Exception):
+    """Something that a person can mend: what is wrong, and what to do about it.
+
+    The command line prints it as one line and exits with 1; `details` (compiler output, the
+    end of a log) follow on lines of their own.
+    """
+
+    def __init__(self, what: str, remedy: str = "", *, details: str = "") -> None:
+        super().__init__(f"{what}. {remedy}".rstrip(". ") + ".")
+        self.what = what
+        self.remedy = remedy
+        self.details = details

@@ -1,0 +1,16 @@
+"""Schedulers that can run beside kube-scheduler, each a module: what to build, install and start."""
+
+from local_cluster.errors import ClusterError
+from local_cluster.schedulers import kai
+from local_cluster.schedulers.extra import ExtraScheduler
+
+EXTRA_SCHEDULERS = {scheduler.name: scheduler for scheduler in (kai.SCHEDULER,)}
+
+
+def extra_scheduler(name: str) -> ExtraScheduler:
+    """Find a scheduler by its name, or say which there are."""
+    try:
+        return EXTRA_SCHEDULERS[name]
+    except KeyError:
+        known = ", ".join(EXTRA_SCHEDULERS)
+        raise ClusterError(f"there is no scheduler {name!r}", f"Choose from {known}") from None

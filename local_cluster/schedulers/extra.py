@@ -1,0 +1,26 @@
+"""What a scheduler beside kube-scheduler has to declare."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local_cluster.components import Component, Ports
+
+Started = Callable[[Path, Path, Ports], tuple[Component, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraScheduler:
+    """One scheduler: its build, the CRDs and objects it needs first, and its processes."""
+
+    name: str
+    build: str
+    crds: tuple[str, ...]
+    """File names among the build's assets; they must be established before it starts."""
+    objects: tuple[tuple[str, dict[str, Any]], ...]
+    """(collection path, manifest) of what it needs to find."""
+    components: Started
+    """Called with the directory of programs, the kubeconfig and the ports."""
+    ready_words: dict[str, str]
+    """By component: what its log says once it works."""
