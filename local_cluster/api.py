@@ -5,12 +5,13 @@ and ends when the server ends it. It refuses caching, retries and typed objects:
 product's client is another thing, and what is tested must not be what tests it.
 """
 
+import asyncio
 import base64
 import contextlib
 import json
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, Self
 
@@ -57,6 +58,7 @@ class Api:
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
+            await asyncio.sleep(0)  # lets aborted transports tell their protocols
 
     async def get(self, path: str, **params: str) -> Object:
         """Read an object, a list, or anything else that is JSON."""
@@ -90,18 +92,34 @@ class Api:
         """DELETE an object or, with a selector, a collection."""
         return await self._request("DELETE", path, body=body, params=params)
 
-    async def watch(self, path: str, **params: str) -> AsyncIterator[Object]:
-        """Yield watch events; with `sendInitialEvents` the current objects come first."""
+    def current_and_following(self, path: str, **params: str) -> AsyncGenerator[Object]:
+        """Watch a collection, its current objects first; a bookmark ends those."""
+        return self.watch(
+            path,
+            sendInitialEvents="true",
+            resourceVersionMatch="NotOlderThan",
+            allowWatchBookmarks="true",
+            **params,
+        )
+
+    async def watch(self, path: str, **params: str) -> AsyncGenerator[Object]:
+        """Yield watch events. Close it (`contextlib.aclosing`), or its connection stays open."""
         timeout = aiohttp.ClientTimeout(total=None, sock_read=None, sock_connect=10)
         query = {"watch": "1", **params}
         async with self._open("GET", path, params=query, timeout=timeout) as response:
             if response.status >= 400:
                 raise await _error(response)
             buffer = b""
-            async for chunk in response.content.iter_any():
-                *lines, buffer = (buffer + chunk).split(b"\n")
-                for line in lines:
-                    yield json.loads(line)
+            try:
+                async for chunk in response.content.iter_any():
+                    *lines, buffer = (buffer + chunk).split(b"\n")
+                    for line in lines:
+                        yield json.loads(line)
+            finally:
+                # A watch has no end to read to: cut the connection, or closing it takes a TLS
+                # farewell that outlives the event loop.
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
 
     async def _request(
         self,

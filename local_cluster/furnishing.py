@@ -1,7 +1,8 @@
 """What a bare API server needs before anybody can work on it: nodes, accounts, schedulers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -16,6 +17,7 @@ from local_cluster.simulation.stages import kwok_config
 
 OWNED_BY = "local-cluster/cluster"
 _NOT_READY = "node.kubernetes.io/not-ready"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 async def furnish(cluster: Cluster, options: ClusterOptions, kwok: Path | None) -> None:
@@ -41,34 +43,31 @@ async def furnish(cluster: Cluster, options: ClusterOptions, kwok: Path | None) 
 async def _until_default_account(api: Api) -> None:
     """Pods are refused until their namespace has its ServiceAccount."""
     path = "/api/v1/namespaces/default/serviceaccounts"
-    async for event in _current_and_following(api, path):
-        if event["object"]["metadata"].get("name") == "default":
-            return
+    await _until(api, path, lambda item: item["metadata"].get("name") == "default")
 
 
 async def _until_ready(api: Api, missing: set[str]) -> None:
-    if not missing:
-        return
-    async for event in _current_and_following(api, "/api/v1/nodes"):
-        node: Object = event["object"]
-        ready = any(
-            condition["type"] == "Ready" and condition["status"] == "True"
-            for condition in node.get("status", {}).get("conditions", [])
-        )
-        taints = {taint["key"] for taint in node.get("spec", {}).get("taints", [])}
-        if ready and _NOT_READY not in taints:
+    def none_missing(node: Object) -> bool:
+        taints = {taint["key"] for taint in node.get("spec", {}).get("taints") or []}
+        if _has_condition(node, "Ready") and _NOT_READY not in taints:
             missing.discard(node["metadata"]["name"])
-        if not missing:
-            return
+        return not missing
+
+    if missing:
+        await _until(api, "/api/v1/nodes", none_missing)
 
 
-def _current_and_following(api: Api, path: str) -> AsyncIterator[Object]:
-    return api.watch(
-        path,
-        sendInitialEvents="true",
-        resourceVersionMatch="NotOlderThan",
-        allowWatchBookmarks="true",
-    )
+async def _until(api: Api, path: str, satisfied: Callable[[Object], bool]) -> None:
+    """Watch a collection until one of its objects satisfies."""
+    async with contextlib.aclosing(api.current_and_following(path)) as events:
+        async for event in events:
+            if satisfied(event["object"]):
+                return
+
+
+def _has_condition(item: Object, kind: str) -> bool:
+    conditions = item.get("status", {}).get("conditions") or []
+    return any(entry["type"] == kind and entry["status"] == "True" for entry in conditions)
 
 
 async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports: Ports) -> None:
@@ -76,27 +75,19 @@ async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports
     async with Api(cluster.kubeconfig) as api:
         for file in extra.crds:
             crd = yaml.safe_load((programs / "assets" / file).read_text())
-            await _create(api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-            await _until_established(api, crd["metadata"]["name"])
+            await _create(api, _CRDS, crd)
+            await _until(api, _CRDS, _established(crd["metadata"]["name"]))
         for path, manifest in extra.objects:
             await _create(api, path, manifest)
         for component in extra.components(programs, cluster.kubeconfig, ports):
             cluster.control.start(component)
         for name, words in extra.ready_words.items():
-            while words not in cluster.log_tail(name, lines=1000):
-                await asyncio.sleep(0.05)  # it tells in its log only
+            while words not in cluster.log_tail(name, lines=1000):  # noqa: ASYNC110 - no event
+                await asyncio.sleep(0.05)
 
 
-async def _until_established(api: Api, name: str) -> None:
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    async for event in _current_and_following(api, path):
-        conditions = event["object"].get("status", {}).get("conditions", [])
-        established = any(
-            condition["type"] == "Established" and condition["status"] == "True"
-            for condition in conditions
-        )
-        if event["object"]["metadata"].get("name") == name and established:
-            return
+def _established(name: str) -> Callable[[Object], bool]:
+    return lambda crd: crd["metadata"].get("name") == name and _has_condition(crd, "Established")
 
 
 async def _create(api: Api, path: str, manifest: Object) -> None:

@@ -1,0 +1,85 @@
+"""Clusters as pytest fixtures. Tests that can share a cluster do: fixtures live for the session.
+
+The clusters are leashed, so a killed test run leaves nothing behind. `CLUSTER_CONTEXT=NAME`
+makes `cluster` use that context of the user's kubeconfig instead of starting a control plane.
+"""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from local_cluster.cluster import Cluster, ClusterOptions
+from local_cluster.lifecycle import down, up
+from local_cluster.versions import DEFAULT_MINOR
+
+ControlPlane = Callable[[str], Cluster]
+
+
+@contextmanager
+def running_cluster(
+    options: ClusterOptions, directory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A cluster for as long as the block lasts."""
+    name = f"test-{uuid.uuid4().hex[:6]}"
+    cluster = up(options, name=name, directory=directory.getbasetemp() / name, leashed=True)
+    try:
+        yield cluster
+    finally:
+        down(cluster)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The default cluster: Kubernetes 1.36, 8 simulated nodes, the process node."""
+    options = ClusterOptions(
+        context=os.environ.get("CLUSTER_CONTEXT"),
+        yes_this_cluster=bool(os.environ.get("YES_THIS_CLUSTER")),
+    )
+    with running_cluster(options, tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kai_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with KAI's scheduler and binder beside kube-scheduler."""
+    options = ClusterOptions(schedulers=("kai",), process_node=False)
+    with running_cluster(options, tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A maker of bare API servers (etcd and kube-apiserver only), one per Kubernetes minor."""
+    with ExitStack() as stack:
+        started: dict[str, Cluster] = {}
+
+        def of_minor(minor: str = DEFAULT_MINOR) -> Cluster:
+            if minor not in started:
+                options = ClusterOptions(kubernetes=minor, parts="api")
+                started[minor] = stack.enter_context(running_cluster(options, tmp_path_factory))
+            return started[minor]
+
+        yield of_minor
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A namespace of the test's own."""
+    with fresh_namespace(cluster) as name:
+        yield name
+
+
+@contextmanager
+def fresh_namespace(cluster: Cluster) -> Iterator[str]:
+    """Make a namespace that pods can be created in, and have it removed afterwards."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    cluster.kubectl("create", "namespace", name)
+    account = ("serviceaccount/default", "--namespace", name)
+    cluster.kubectl("wait", "--for=create", *account, "--timeout=20s")
+    try:
+        yield name
+    finally:
+        cluster.kubectl("delete", "namespace", name, "--wait=false", check=False)
