@@ -146,6 +146,18 @@ class Api:
         return self._session.request(verb, path, **kwargs)
 
 
+async def wait_for_api(kubeconfig: Path, seconds: float) -> None:
+    """Return once the API server says that it is ready; raise TimeoutError if it never does."""
+    async with asyncio.timeout(seconds), Api(kubeconfig) as api:
+        while True:
+            try:
+                await api.text("/readyz")
+            except (ApiError, aiohttp.ClientError):
+                await asyncio.sleep(0.05)  # a server that does not listen yet sends no event
+            else:
+                return
+
+
 async def _error(response: aiohttp.ClientResponse) -> ApiError:
     text = await response.text()
     with contextlib.suppress(ValueError):

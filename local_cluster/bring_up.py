@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-import aiohttp
-
 from local_cluster import components
-from local_cluster.api import Api, ApiError
+from local_cluster.api import wait_for_api
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import build_of
 from local_cluster.certificates import Authority
@@ -29,6 +27,7 @@ from local_cluster.schedulers import extra_scheduler
 from local_cluster.versions import Minor, minor_of
 
 _TRIES_FOR_PORTS = 3
+_API_SECONDS = 60.0
 Say = Callable[[str], None]
 
 
@@ -36,6 +35,7 @@ def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: S
     """Start everything that the options ask for; return when it is ready."""
     started = time.monotonic()
     minor = minor_of(options.kubernetes)
+    _free_ports(options.api_port)  # a taken port is told before anything is built
     extras = [extra_scheduler(name) for name in options.schedulers]
     programs = _programs(minor)
     kwok = ensure_built(build_of("kwok")) if options.nodes and options.parts == "all" else None
@@ -100,7 +100,7 @@ def _start_api(
             )
         )
         try:
-            _wait(cluster, "the API server", _api_ready(cluster))
+            _wait(cluster, "the API server", wait_for_api(cluster.kubeconfig, _API_SECONDS))
         except PortTakenError:
             # Somebody took a port between our choosing it and the program's listening on it.
             cluster.control.stop(API_SERVER)
@@ -125,17 +125,6 @@ def _start_control_plane(
         ),
     ):
         cluster.control.start(component)
-
-
-async def _api_ready(cluster: Cluster) -> None:
-    async with Api(cluster.kubeconfig) as api:
-        while True:
-            try:
-                await api.text("/readyz")
-            except (ApiError, aiohttp.ClientError):
-                await asyncio.sleep(0.05)  # a server that does not listen yet sends no event
-            else:
-                return
 
 
 def _free_ports(api: int) -> Ports:

@@ -5,6 +5,7 @@ runs is told by the lock that its supervisor holds, never by a file that may be 
 Bringing one up and taking it down is `local_cluster.lifecycle`'s business.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from local_cluster.api import wait_for_api
 from local_cluster.control import Control
 from local_cluster.errors import ClusterError
 from local_cluster.places import clusters_directory
@@ -119,6 +121,10 @@ class Cluster:
         """Stop a component in an orderly way and start it again."""
         self.control.stop(component)
         self.control.resume(component)
+
+    def wait_for_api(self, seconds: float = 60) -> None:
+        """Return once the API server is ready (again)."""
+        asyncio.run(wait_for_api(self.kubeconfig, seconds))
 
     def signal(self, component: str, number: signal.Signals) -> None:
         """Send a signal to a component; a killed one is started again by the supervisor."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from local_cluster.components import Component
 from local_cluster.errors import ClusterError
-from local_cluster.supervisor import SOCKET, hold_lock
+from local_cluster.supervisor import LOCK, SOCKET, hold_lock
 
 _ANSWER_SECONDS = 30
 _LONGEST_SOCKET = 100
@@ -58,8 +58,8 @@ class Control:
 
     def alive(self) -> bool:
         """Tell whether a supervisor holds the directory."""
-        if not self._directory.exists():
-            return False
+        if not (self._directory / LOCK).exists():
+            return False  # opening it would make it, and with it a stranger's directory ours
         lock = hold_lock(self._directory)
         if lock is None:
             return True
@@ -96,7 +96,7 @@ class Control:
                 self._leash.stdin.close()
             self._leash.wait()
             self._leash = None
-        elif self._directory.exists():
+        elif (self._directory / LOCK).exists():
             lock = hold_lock(self._directory, wait=True)
             if lock is not None:
                 lock.close()

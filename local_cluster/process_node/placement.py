@@ -1,0 +1,40 @@
+"""How a manifest gets onto the process node. Pure.
+
+The product's manifests are the same files here and on a real cluster; only their pods are told
+to go to the node that runs processes, whose taint keeps everybody else away.
+"""
+
+import copy
+
+from local_cluster.api import Object
+
+LABEL = "local-cluster/process-node"
+TAINT: Object = {"key": LABEL, "effect": "NoSchedule"}
+TOLERATION: Object = {"key": LABEL, "operator": "Exists", "effect": "NoSchedule"}
+
+TEMPLATED = {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"}
+
+
+def place_on_process_node(manifest: Object) -> Object:
+    """The manifest with its pods, if it has any, bound for the process node."""
+    placed = copy.deepcopy(manifest)
+    spec = _pod_spec(placed)
+    if spec is not None:
+        spec["nodeSelector"] = {**spec.get("nodeSelector", {}), LABEL: "true"}
+        tolerations = [t for t in spec.get("tolerations", ()) if t != TOLERATION]
+        spec["tolerations"] = [*tolerations, TOLERATION]
+    return placed
+
+
+def _pod_spec(manifest: Object) -> Object | None:
+    kind, spec = manifest.get("kind"), manifest.get("spec")
+    if spec is None:
+        return None
+    if kind == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    if kind == "CronJob" or kind in TEMPLATED:
+        spec = spec["template"]["spec"]
+    elif kind != "Pod":
+        return None
+    found: Object = spec
+    return found
