@@ -41,13 +41,14 @@ def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: S
     kwok = ensure_built(build_of("kwok")) if options.nodes and options.parts == "all" else None
     built = {extra.name: ensure_built(build_of(extra.build)) for extra in extras}
     cluster.describe(options, programs)
-    if options.context is None:
+    identity = None
+    ports = _free_ports(0)
+    if options.context is not None or options.borrowed is not None:
+        _borrow(cluster, options)
+        cluster.control.spawn(leashed=leashed)
+    else:
         identity, ports = _start_api(cluster, options, minor, programs, leashed=leashed)
         say(f"Kubernetes {minor.release}: API server ready on 127.0.0.1:{ports.api}")
-    else:
-        extract_context(options.context, cluster.kubeconfig, sure=options.yes_this_cluster)
-        cluster.control.spawn(leashed=leashed)
-        identity, ports = None, _free_ports(0)
     if options.parts == "all":
         if identity is not None:
             _start_control_plane(cluster, options, minor, programs, identity)
@@ -56,6 +57,14 @@ def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: S
             _wait(cluster, extra.name, install(cluster, extra, built[extra.name], ports))
             say(f"scheduler {extra.name} ready")
     say(f"cluster {cluster.name!r} ready in {time.monotonic() - started:.1f} s")
+
+
+def _borrow(cluster: Cluster, options: ClusterOptions) -> None:
+    if options.context is not None:
+        extract_context(options.context, cluster.kubeconfig, sure=options.yes_this_cluster)
+    elif options.borrowed is not None:
+        cluster.kubeconfig.touch(mode=0o600)
+        cluster.kubeconfig.write_bytes(Path(options.borrowed).read_bytes())
 
 
 def _wait(cluster: Cluster, what: str, ready: Coroutine[None, None, None]) -> None:

@@ -43,6 +43,8 @@ class ClusterOptions:
     context: str | None = None
     """Use the cluster of this context of the user's kubeconfig instead of starting one."""
     yes_this_cluster: bool = False
+    borrowed: str | None = None
+    """Use the cluster of this kubeconfig file, such as a container's."""
 
 
 @dataclass(slots=True)

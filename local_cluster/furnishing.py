@@ -102,3 +102,4 @@ async def remove_nodes(cluster: Cluster) -> None:
     """Delete the nodes that this cluster made."""
     async with asyncio.timeout(30), Api(cluster.kubeconfig) as api:
         await api.delete("/api/v1/nodes", labelSelector=f"{OWNED_BY}={cluster.name}")
+        await api.delete("/api/v1/nodes", fieldSelector=f"metadata.name={components.PROCESS_NODE}")

@@ -45,9 +45,10 @@ def down(cluster: Cluster) -> bool:
 def _leave_context(cluster: Cluster) -> None:
     """Take our nodes out of a cluster that is not ours."""
     try:
-        borrowed = cluster.description().options.get("context")
+        options = cluster.description().options
     except ClusterError:
         return
+    borrowed = options["context"] or options["borrowed"]
     if borrowed and cluster.kubeconfig.exists():
         asyncio.run(remove_nodes(cluster))
 

@@ -1,7 +1,8 @@
 """Clusters as pytest fixtures. Tests that can share a cluster do: fixtures live for the session.
 
-The clusters are leashed, so a killed test run leaves nothing behind. `CLUSTER_CONTEXT=NAME`
-makes `cluster` use that context of the user's kubeconfig instead of starting a control plane.
+The clusters are leashed, so a killed test run leaves nothing behind. Two variables make
+`cluster` take its API server from elsewhere: `CLUSTER_CONTEXT=NAME` from that context of the
+user's kubeconfig, `CLUSTER_SOURCE=k3s` from a container.
 """
 
 import os
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from local_cluster.cluster import Cluster, ClusterOptions
+from local_cluster.container import k3s_kubeconfig
 from local_cluster.lifecycle import down, up
 from local_cluster.versions import DEFAULT_MINOR
 
@@ -34,12 +36,17 @@ def running_cluster(
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The default cluster: Kubernetes 1.36, 8 simulated nodes, the process node."""
-    options = ClusterOptions(
-        context=os.environ.get("CLUSTER_CONTEXT"),
-        yes_this_cluster=bool(os.environ.get("YES_THIS_CLUSTER")),
-    )
-    with running_cluster(options, tmp_path_factory) as running:
-        yield running
+    with ExitStack() as stack:
+        borrowed = None
+        if os.environ.get("CLUSTER_SOURCE") == "k3s":
+            file = stack.enter_context(k3s_kubeconfig(tmp_path_factory.mktemp("k3s")))
+            borrowed = str(file)
+        options = ClusterOptions(
+            context=os.environ.get("CLUSTER_CONTEXT"),
+            yes_this_cluster=bool(os.environ.get("YES_THIS_CLUSTER")),
+            borrowed=borrowed,
+        )
+        yield stack.enter_context(running_cluster(options, tmp_path_factory))
 
 
 @pytest.fixture(scope="session")

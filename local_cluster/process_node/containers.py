@@ -81,8 +81,6 @@ class Container:
         loop = asyncio.get_running_loop()
         while True:
             launch, root = await self._prepare()
-            if self.view.last is not None:
-                self.show(restarts=self.view.restarts + 1)
             began = loop.time()
             ended = await self._run_once(launch, root)
             if not restarts(self._policy, ended.exit_code):
@@ -144,7 +142,8 @@ class Container:
 
     def _show_running(self, identity: str) -> None:
         state = Running(self._host.services.clock())
-        self.show(state=state, container_id=identity, started=False, ready=False)
+        count = self.view.restarts + (self.view.last is not None)
+        self.show(state=state, restarts=count, container_id=identity, started=False, ready=False)
         self._host.event("Normal", "Started", f"Started container {self.view.name}")
         if Kind.STARTUP.value not in self._spec:
             self._show_started()

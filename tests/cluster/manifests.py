@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from local_cluster.hand_written_gang import gang_objects, gang_pods
+
 Object = dict[str, Any]
 
 
@@ -23,32 +25,8 @@ def pod(name: str, namespace: str, *, cpu: str = "1", **spec: Any) -> Object:
 
 def kubernetes_gang(name: str, namespace: str, size: int, *, cpu: str) -> list[Object]:
     """A Workload, its PodGroup and `size` gated pods, as Kubernetes 1.36 has them."""
-    policy = {"gang": {"minCount": size}}
-    metadata = {"name": name, "namespace": namespace}
-    workload = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "Workload",
-        "metadata": metadata,
-        "spec": {"podGroupTemplates": [{"name": "main", "schedulingPolicy": policy}]},
-    }
-    template = {"workload": {"workloadName": name, "podGroupTemplateName": "main"}}
-    group = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": metadata,
-        "spec": {"podGroupTemplateRef": template, "schedulingPolicy": policy},
-    }
-    members = [
-        pod(
-            f"{name}-{index}",
-            namespace,
-            cpu=cpu,
-            schedulingGroup={"podGroupName": name},
-            schedulingGates=[{"name": "example.com/gang"}],
-        )
-        for index in range(size)
-    ]
-    return [workload, group, *members]
+    pods = gang_pods(name, namespace, size, cpu=cpu)
+    return [*gang_objects(name, namespace, size), *pods]
 
 
 def kai_gang(name: str, namespace: str, size: int, *, cpu: str, queue: str) -> list[Object]:

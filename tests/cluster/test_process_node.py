@@ -15,6 +15,7 @@ from tests.cluster.pods.tellers import (
     Shop,
     ask,
     deployment,
+    restarted_once,
     single_pod,
     state_of,
     teller,
@@ -28,10 +29,13 @@ def shop(cluster: Cluster, namespace: str) -> Shop:
     return Shop(cluster, namespace)
 
 
-def log_of(cluster: Cluster, pod: Object, container: str = "teller") -> str:
+def names_of(pod: Object, container: str = "teller") -> tuple[str, str, str, str]:
     metadata = pod["metadata"]
-    names = metadata["namespace"], metadata["name"], metadata["uid"], container
-    return log_file(cluster.process_root, *names).read_text()
+    return metadata["namespace"], metadata["name"], metadata["uid"], container
+
+
+def log_of(cluster: Cluster, pod: Object, container: str = "teller") -> str:
+    return log_file(cluster.process_root, *names_of(pod, container)).read_text()
 
 
 def test_a_deployment_may_do_what_its_role_grants_and_no_more(shop: Shop) -> None:
@@ -49,7 +53,7 @@ def test_a_deployment_may_do_what_its_role_grants_and_no_more(shop: Shop) -> Non
 
 def test_scaling_starts_and_stops_processes(shop: Shop) -> None:
     shop.apply(deployment("scaled", shop.namespace, teller()))
-    (first,) = shop.ready("scaled")
+    shop.ready("scaled")
     shop.kubectl("scale", "deployment/scaled", "--replicas=2")
     both = shop.ready("scaled", 2)
     assert len({pod["status"]["podIP"] for pod in both}) == 2
@@ -68,24 +72,23 @@ def test_a_crashing_container_is_restarted_and_backs_off(cluster: Cluster, shop:
     def backs_off(pods: list[Object]) -> bool:
         status = state_of(pods[0]) if pods else {}
         waiting = status.get("state", {}).get("waiting", {})
-        return waiting.get("reason") == "CrashLoopBackOff" and status["restartCount"] >= 2
+        return bool(waiting.get("reason") == "CrashLoopBackOff" and status["restartCount"] >= 2)
 
     (pod,) = shop.pods("crash", backs_off)
     ended = state_of(pod)["lastState"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (3, "Error")
     assert pod["status"]["phase"] == "Running"
     assert log_of(cluster, pod) == "run\n"
-    metadata = pod["metadata"]
-    names = metadata["namespace"], metadata["name"], metadata["uid"], "teller"
-    assert previous_log_file(log_file(cluster.process_root, *names)).read_text() == "run\n"
-    assert shop.events("BackOff")
+    log = log_file(cluster.process_root, *names_of(pod))
+    assert previous_log_file(log).read_text() == "run\n"
+    assert shop.event("BackOff", "which ended with 3")
 
 
 def test_readiness_is_the_probes_word(shop: Shop) -> None:
     shop.apply(deployment("shy", shop.namespace, teller("--unready")))
     (pod,) = shop.pods("shy", lambda pods: pods and state_of(pods[0]).get("started"))
     assert not state_of(pod)["ready"]
-    shop.events("Unhealthy")
+    shop.event("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")
     ask(pod, "/ready/yes", verb="POST")
     (pod,) = shop.ready("shy")
     ask(pod, "/ready/no", verb="POST")
@@ -106,13 +109,11 @@ def test_a_failed_liveness_probe_restarts_the_container(shop: Shop) -> None:
     with Pulse(pod) as pulse:
         ask(pod, "/healthy/no", verb="POST")
         pulse.wait_for_end()
-    restarted = lambda pods: state_of(pods[0])["restartCount"] == 1 and state_of(pods[0])["ready"]
-    (again,) = shop.pods("sick", restarted)
+    (again,) = shop.pods("sick", restarted_once)
     assert again["metadata"]["uid"] == pod["metadata"]["uid"]
     assert ask(again, "/pid") != before
-    reasons = {event["message"].split(":")[0] for event in shop.events("Unhealthy")}
-    assert "Liveness probe failed" in reasons
-    assert shop.events("Killing")
+    assert shop.event("Unhealthy", "Liveness probe failed: HTTP probe failed")
+    assert shop.event("Killing", "failed its livenessProbe")
 
 
 def test_sigterm_comes_first_and_sigkill_after_the_grace_period(
@@ -167,8 +168,7 @@ def test_a_pod_waits_for_its_config_map(shop: Shop) -> None:
     volumes = [{"name": "late", "configMap": {"name": "late"}}]
     spec = {"containers": [teller()], "volumes": volumes}
     shop.apply(single_pod("waiter", shop.namespace, **spec))
-    (event,) = shop.events("FailedMount")
-    assert event["message"] == 'configmap "late" not found'
+    assert shop.event("FailedMount", 'configmap "late" not found')
     shop.kubectl("create", "configmap", "late")
     shop.ready("waiter")
 
@@ -181,7 +181,7 @@ def test_secrets_are_refused_by_name(shop: Shop) -> None:
     waiting = state_of(pod)["state"]["waiting"]
     assert waiting["reason"] == "CreateContainerConfigError"
     assert waiting["message"] == 'volume "keys": secret is not supported'
-    assert shop.events("FailedMount")
+    assert shop.event("FailedMount", 'volume "keys"')
     shop.kubectl("delete", "pod", "greedy", "--wait=false")
     shop.pods("greedy", lambda pods: not pods)
 
@@ -210,7 +210,9 @@ def test_init_containers_and_sidecars_surround_the_work(cluster: Cluster, shop: 
 
 
 def test_a_rolling_update_replaces_processes(shop: Shop) -> None:
-    version = lambda text: teller(env=[{"name": "VERSION", "value": text}])
+    def version(text: str) -> Object:
+        return teller(env=[{"name": "VERSION", "value": text}])
+
     shop.apply(deployment("rolling", shop.namespace, version("1")))
     (old,) = shop.ready("rolling")
     with Pulse(old) as pulse:
@@ -230,10 +232,25 @@ def test_no_process_survives_a_killed_node_and_each_comes_back_once(
     with Pulse(before) as pulse:
         cluster.signal("process-node", signal.SIGKILL)
         pulse.wait_for_end()
-    restarted = lambda pods: state_of(pods[0])["restartCount"] == 1 and state_of(pods[0])["ready"]
-    (after,) = shop.pods("survivor", restarted)
+    (after,) = shop.pods("survivor", restarted_once)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["status"]["podIP"] == before["status"]["podIP"]
     assert state_of(after)["lastState"]["terminated"]["reason"] == "ContainerStatusUnknown"
     assert ask(after, "/pid") != pid
     assert log_of(cluster, after) == "listening\n"
+
+
+def test_a_stopped_node_stops_its_processes_politely_and_marks_nothing(
+    cluster: Cluster, shop: Shop
+) -> None:
+    shop.apply(deployment("guest", shop.namespace, teller()))
+    (before,) = shop.ready("guest")
+    with Pulse(before) as pulse:
+        cluster.control.stop("process-node")
+        pulse.wait_for_end()
+    (meanwhile,) = shop.pods("guest", bool)
+    cluster.control.resume("process-node")
+    assert meanwhile["status"] == before["status"]
+    (after,) = shop.pods("guest", restarted_once)
+    log = log_file(cluster.process_root, *names_of(after))
+    assert previous_log_file(log).read_text() == "listening\ngot SIGTERM\n"

@@ -77,6 +77,11 @@ def ask_api_server(path: str) -> int:
         return error.code
 
 
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--unready", action="store_true")
@@ -85,13 +90,13 @@ def main() -> None:
     STATE["ready"] = not options.unready
 
     def on_sigterm(*_: int | FrameType | None) -> None:
-        print("got SIGTERM", flush=True)
+        say("got SIGTERM")
         if not options.ignore_sigterm:
             sys.exit(0)
 
     signal.signal(signal.SIGTERM, on_sigterm)
     server = ThreadingHTTPServer((os.environ["POD_IP"], 8080), Handler)
-    print("listening", flush=True)
+    say("listening")
     server.serve_forever()
 
 

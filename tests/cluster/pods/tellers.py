@@ -83,12 +83,22 @@ class Shop:
         """The pods of an app, once there are `count`, all ready and none on its way out."""
         return self.pods(app, lambda pods: len(pods) == count and all(map(is_ready, pods)))
 
-    def events(self, reason: str) -> list[Object]:
-        """The events of a reason, once there are some."""
+    def event(self, reason: str, text: str = "") -> Object:
+        """An event of a reason, once there is one whose message has the text."""
         path = f"/api/v1/namespaces/{self.namespace}/events"
-        return wait_until(
-            self._cluster.kubeconfig, path, bool, seconds=SECONDS, fieldSelector=f"reason={reason}"
-        )
+
+        def fitting(events: list[Object]) -> list[Object]:
+            return [event for event in events if text in event["message"]]
+
+        return fitting(
+            wait_until(
+                self._cluster.kubeconfig,
+                path,
+                lambda events: bool(fitting(events)),
+                seconds=SECONDS,
+                fieldSelector=f"reason={reason}",
+            )
+        )[0]
 
 
 def is_ready(pod: Object) -> bool:
@@ -104,14 +114,21 @@ def state_of(pod: Object) -> Object:
     return statuses[0] if statuses else {}
 
 
-def ask(pod: Object, path: str, *, verb: str = "GET", **query: str) -> str:
+def ask(pod: Object, what: str, *, verb: str = "GET", **query: str) -> str:
     """Ask the teller of a pod."""
     connection = http.client.HTTPConnection(pod["status"]["podIP"], PORT, timeout=SECONDS)
     try:
-        connection.request(verb, f"{path}?{urllib.parse.urlencode(query)}" if query else path)
+        connection.request(verb, f"{what}?{urllib.parse.urlencode(query)}" if query else what)
         return connection.getresponse().read().decode()
     finally:
         connection.close()
+
+
+def restarted_once(pods: list[Object]) -> bool:
+    """Whether the only pod's container is ready again after one restart."""
+    return (
+        bool(pods) and state_of(pods[0])["restartCount"] == 1 and bool(state_of(pods[0])["ready"])
+    )
 
 
 class Pulse:
