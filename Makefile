@@ -36,8 +36,8 @@ test: check ## check, then everything on a real control plane
 	@$(PY) -m local_cluster build
 	@$(PY) -m pytest -m cluster
 
-demo: $(STAMP) ## A real cluster on this machine, and a gang on it
-	@$(PY) -m local_cluster demo --kubernetes $(KUBERNETES)
+demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends by itself)
+	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)
 
 bench-cluster: $(STAMP) ## What this control plane can do: the yardstick of later benchmarks
 	@$(PY) -m local_cluster bench --kubernetes $(KUBERNETES)

@@ -1,11 +1,13 @@
 """Deployments on the process node are real: processes, rights, probes, restarts, updates."""
 
+import asyncio
 import json
 import signal
 import time
 
 import pytest
 
+from local_cluster.api import wait_for_api
 from local_cluster.cluster import Cluster
 from local_cluster.process_node.logs import log_file, previous_log_file
 from tests.cluster.pods.tellers import (
@@ -238,6 +240,19 @@ def test_no_process_survives_a_killed_node_and_each_comes_back_once(
     assert state_of(after)["lastState"]["terminated"]["reason"] == "ContainerStatusUnknown"
     assert ask(after, "/pid") != pid
     assert log_of(cluster, after) == "listening\n"
+
+
+def test_processes_do_not_notice_a_new_api_server(cluster: Cluster, shop: Shop) -> None:
+    shop.apply(deployment("calm", shop.namespace, teller()))
+    (pod,) = shop.ready("calm")
+    pid = ask(pod, "/pid")
+    cluster.signal("kube-apiserver", signal.SIGKILL)
+    asyncio.run(wait_for_api(cluster.kubeconfig, 30))
+    assert ask(pod, "/pid") == pid
+    with Pulse(pod) as pulse:
+        shop.kubectl("scale", "deployment/calm", "--replicas=0")
+        pulse.wait_for_end()
+    shop.pods("calm", lambda pods: not pods)
 
 
 def test_a_stopped_node_stops_its_processes_politely_and_marks_nothing(
