@@ -85,7 +85,7 @@ def _logs(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    for name in options.builds or _everyday_builds():
+    for name in options.builds or BUILDS:
         print(f"{name}: {ensure_built(build_of(name), again=options.again)}")
     return 0
 
@@ -96,10 +96,6 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     return run_bench(options.kubernetes)
-
-
-def _everyday_builds() -> list[str]:
-    return [f"kubernetes-{DEFAULT_MINOR}", "kwok", *(name for name in EXTRA_SCHEDULERS)]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
 
     build = _command(commands, "build", _build, "build programs without starting them", named=False)
     build.add_argument("--again", action="store_true", help="drop what is cached first")
-    build.add_argument("builds", nargs="*", metavar="BUILD", help=", ".join(BUILDS))
+    build.add_argument("builds", nargs="*", metavar="BUILD", help=f"{', '.join(BUILDS)} (all)")
 
     demo = _command(commands, "demo", _demo, "a cluster, and a gang on it", named=False)
     demo.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())

@@ -23,6 +23,8 @@ from local_cluster.process_node.services import Services
 from local_cluster.process_node.status import ContainerView, Running, Terminated, Waiting
 
 CONFIG_RETRY_SECONDS = 1.0
+# A hook that used up the grace must not cost the process its SIGTERM.
+GRACE_AFTER_HOOK = 2.0
 
 
 class Host(Protocol):
@@ -123,12 +125,14 @@ class Container:
         try:
             unhealthy = await self._supervise(run)
         finally:
-            code = await self._stop(run, self._grace(unhealthy))
-            reason = "Error" if code else "Completed"
-            message = self._last_words(code)
-            ended = Terminated(code, reason, since, clock(), message, identity)
-            self.started.clear()
-            self.show(state=ended, ready=False, started=False)
+            try:
+                await self._stop(run, self._grace(unhealthy))
+            finally:
+                code = process.exit_code
+                reason = "Error" if code else "Completed"
+                ended = Terminated(code, reason, since, clock(), self._last_words(code), identity)
+                self.started.clear()
+                self.show(state=ended, ready=False, started=False)
         return ended
 
     async def _start(self, launch: Launch) -> Process:
@@ -213,23 +217,21 @@ class Container:
         own = self._spec[unhealthy.value].get("terminationGracePeriodSeconds")
         return self._host.grace_of_spec() if own is None else float(own)
 
-    async def _stop(self, run: _Run, grace: float) -> int:
+    async def _stop(self, run: _Run, grace: float) -> None:
         if not run.process.running:
-            return await run.process.wait()
+            return
         self._host.event("Normal", "Killing", f"Stopping container {self.view.name}")
         self.show(ready=False)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace
         try:
-            await self._before_stop(run, grace)
+            if hook := self._spec.get("lifecycle", {}).get("preStop"):
+                await self._before_stop(hook, run, grace)
+                deadline = max(deadline, loop.time() + GRACE_AFTER_HOOK)
         finally:
-            code = await run.process.stop(deadline - loop.time())
-        return code
+            await run.process.stop(deadline - loop.time())
 
-    async def _before_stop(self, run: _Run, grace: float) -> None:
-        hook = self._spec.get("lifecycle", {}).get("preStop")
-        if not hook:
-            return
+    async def _before_stop(self, hook: Object, run: _Run, grace: float) -> None:
         if "sleep" in hook:
             await asyncio.sleep(min(hook["sleep"]["seconds"], grace))
             return

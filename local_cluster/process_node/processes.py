@@ -70,11 +70,19 @@ class Process:
         """All that it prints, when it was started with a pipe."""
         return b"" if self._process.stdout is None else await self._process.stdout.read()
 
-    async def wait(self) -> int:
-        """Wait for the end and return the exit code as a container runtime would."""
-        code = await self._process.wait()
-        self.drop()
+    @property
+    def exit_code(self) -> int:
+        """The exit code as a container runtime shows it; that of SIGKILL if it is not known."""
+        code = self._process.returncode
+        if code is None:
+            return 128 + signal.SIGKILL
         return code if code >= 0 else 128 - code
+
+    async def wait(self) -> int:
+        """Wait for the end and return the exit code."""
+        await self._process.wait()
+        self.drop()
+        return self.exit_code
 
     def drop(self) -> None:
         """Kill it with all its descendants, without waiting."""
@@ -83,16 +91,23 @@ class Process:
             self._control = None
 
     async def stop(self, grace: float) -> int:
-        """SIGTERM, up to `grace` seconds, SIGKILL; a cancelled stop kills at once."""
+        """SIGTERM, up to `grace` seconds, SIGKILL; a cancelled stop kills at once.
+
+        In either case the process is gone afterwards.
+        """
         try:
             if self.running and grace > 0:
                 with contextlib.suppress(ProcessLookupError):
                     self._process.send_signal(signal.SIGTERM)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(grace):
-                        return await self.wait()
+                        await self.wait()
         finally:
             self.drop()
+            code = await self._collect()
+        return code
+
+    async def _collect(self) -> int:
         try:
             async with asyncio.timeout(LEASH_SECONDS):
                 return await self.wait()

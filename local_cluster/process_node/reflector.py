@@ -7,6 +7,7 @@ MODIFIED any number of times, DELETED once.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -48,23 +49,16 @@ class Reflector:
 
     async def _round(self) -> None:
         fresh: set[str] | None = set()
-        stream = self._api.watch(
-            self._path,
-            sendInitialEvents="true",
-            resourceVersionMatch="NotOlderThan",
-            allowWatchBookmarks="true",
-            timeoutSeconds=str(ROUND_SECONDS),
-            **self._selector,
+        stream = self._api.current_and_following(
+            self._path, timeoutSeconds=str(ROUND_SECONDS), **self._selector
         )
         # The server ends the round in time; the deadline is for a server that is not there.
-        failure: ApiError | None = None
-        async with asyncio.timeout(ROUND_SECONDS + 30):
-            async for event in stream:
+        async with asyncio.timeout(ROUND_SECONDS + 30), contextlib.aclosing(stream) as events:
+            async for event in events:
                 item = event["object"]
                 if event["type"] == "ERROR":
-                    # The last event of its stream.
-                    failure = ApiError(item.get("code", 500), item.get("message", ""))
-                elif event["type"] != "BOOKMARK":
+                    raise ApiError(item.get("code", 500), item.get("message", ""))
+                if event["type"] != "BOOKMARK":
                     if fresh is not None:
                         fresh.add(item["metadata"]["uid"])
                     self._tell(event["type"], item)
@@ -73,8 +67,6 @@ class Reflector:
                         self._tell("DELETED", self._known[uid])
                     fresh = None
                     self.synced.set()
-        if failure is not None:
-            raise failure
 
     def _tell(self, kind: str, item: Object) -> None:
         uid = item["metadata"]["uid"]
