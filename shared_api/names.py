@@ -1,12 +1,157 @@
 """Every name that crosses a process boundary, written once.
 
-API groups, labels, annotations, gates, conditions and field managers. This module imports
-nothing, so that anything may import it.
+API groups, labels, annotations, gates, environment variables, conditions, reasons and field
+managers. Keys that belong to one scheduler are not here: its backend owns them, and core
+must not know them. This module imports nothing, so that anything may import it.
 """
 
 GROVE_GROUP = "grove.io"
 SCHEDULER_GROUP = "scheduler.grove.io"
 VERSION = "v1alpha1"
 
+# Routing of a PodGang to its backend; the second is what Grove's own tools look for.
 LABEL_SCHEDULER_BACKEND = "grove.io/scheduler-backend"
 LABEL_SCHEDULER_NAME = "grove.io/scheduler-name"
+
+# Labels of managed objects.
+LABEL_APP_NAME = "app.kubernetes.io/name"
+LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
+LABEL_PART_OF = "app.kubernetes.io/part-of"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+LABEL_PODCLIQUE = "grove.io/podclique"
+LABEL_PODGANG = "grove.io/podgang"
+LABEL_BASE_PODGANG = "grove.io/base-podgang"
+LABEL_PCS_REPLICA_INDEX = "grove.io/podcliqueset-replica-index"
+LABEL_PCSG = "grove.io/podcliquescalinggroup"
+LABEL_PCSG_REPLICA_INDEX = "grove.io/podcliquescalinggroup-replica-index"
+LABEL_POD_INDEX = "grove.io/podclique-pod-index"
+LABEL_POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
+LABEL_MNNVL_GROUP = "grove.io/mnnvl-group"
+
+MANAGED_BY = "grove-operator"
+
+# Values of LABEL_COMPONENT.
+COMPONENT_HEADLESS_SERVICE = "pcs-headless-service"
+COMPONENT_PCSG = "pcs-podcliquescalinggroup"
+COMPONENT_HPA = "pcs-hpa"
+COMPONENT_PODGANG = "podgang"
+COMPONENT_PCS_PODCLIQUE = "pcs-podclique"
+COMPONENT_PCSG_PODCLIQUE = "pcsg-podclique"
+COMPONENT_RESOURCE_CLAIM = "resource-claim"
+COMPONENT_COMPUTE_DOMAIN = "pcs-computedomain"
+
+# Annotations that users write.
+ANNOTATION_SCHEDULER_BACKEND = "grove.io/scheduler-backend"
+ANNOTATION_MNNVL_GROUP = "grove.io/mnnvl-group"
+ANNOTATION_RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
+ANNOTATION_DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
+
+MNNVL_GROUP_NONE = "none"
+
+# Annotations that core writes. Metadata under this prefix is not copied from a PodCliqueSet.
+ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
+RESERVED_PREFIX = "grove.io/"
+
+# Scheduling gates. A backend's record names the one that its pods are created with.
+GATE_PODGANG = "grove.io/podgang"
+GATE_GROVE_PENDING_CREATION = "grove.io/podgang-pending-creation"
+
+# Finalizers that Grove leaves on objects; never set here, removed from adopted objects.
+FINALIZER_GROVE_PCS = "grove.io/podcliqueset.grove.io"
+FINALIZER_GROVE_PCLQ = "grove.io/podclique.grove.io"
+FINALIZER_GROVE_PCSG = "grove.io/podcliquescalinggroup.grove.io"
+FINALIZER_GROVE_COMPUTE_DOMAIN = "grove.io/computedomain-finalizer"
+
+# Environment of every container of a managed pod.
+ENV_PCS_NAME = "GROVE_PCS_NAME"
+ENV_PCS_INDEX = "GROVE_PCS_INDEX"
+ENV_PCLQ_NAME = "GROVE_PCLQ_NAME"
+ENV_HEADLESS_SERVICE = "GROVE_HEADLESS_SERVICE"
+ENV_PCLQ_POD_INDEX = "GROVE_PCLQ_POD_INDEX"
+ENV_PCSG_NAME = "GROVE_PCSG_NAME"
+ENV_PCSG_INDEX = "GROVE_PCSG_INDEX"
+ENV_PCSG_TEMPLATE_NUM_PODS = "GROVE_PCSG_TEMPLATE_NUM_PODS"
+
+# Field managers. A backend's is the prefix and its name.
+FIELD_MANAGER_CORE = "core-operator"
+FIELD_MANAGER_BACKEND_PREFIX = "backend/"
+
+# Conditions of a PodGang that core applies.
+CONDITION_INITIALIZED = "Initialized"
+CONDITION_BACKEND_SELECTED = "BackendSelected"
+CONDITION_RELEASED = "Released"
+CONDITION_UNHEALTHY = "Unhealthy"
+
+# Conditions of a PodGang that its backend applies.
+CONDITION_ACCEPTED = "Accepted"
+CONDITION_PROGRAMMED = "Programmed"
+CONDITION_SCHEDULED = "Scheduled"
+CONDITION_READY = "Ready"
+CONDITION_DISRUPTION_TARGET = "DisruptionTarget"
+
+# Conditions of a SchedulerBackend: the backend applies Ready, core applies Available.
+CONDITION_AVAILABLE = "Available"
+
+# Conditions of PodCliqueSet, PodClique and PodCliqueScalingGroup beside Ready. The first two
+# are kstatus', so that kubectl wait, Flux and Argo CD understand the objects.
+CONDITION_RECONCILING = "Reconciling"
+CONDITION_STALLED = "Stalled"
+CONDITION_TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
+CONDITION_PODCLIQUE_SCHEDULED = "PodCliqueScheduled"
+CONDITION_MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
+CONDITION_GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
+
+# Condition of a ClusterTopologyBinding.
+CONDITION_SCHEDULER_TOPOLOGY_DRIFT = "SchedulerTopologyDrift"
+
+# Reasons of Initialized.
+REASON_PODS_CREATION_PENDING = "PodGangPodsCreationPending"
+REASON_PODS_CREATED = "PodGangPodsCreated"
+
+# Reasons of BackendSelected, Available and Accepted.
+REASON_SELECTED = "Selected"
+REASON_BACKEND_AVAILABLE = "BackendAvailable"
+REASON_BACKEND_UNAVAILABLE = "BackendUnavailable"
+REASON_BACKEND_UNKNOWN = "BackendUnknown"
+REASON_SCHEDULERS_DISAGREE = "SchedulersDisagree"
+REASON_UNSUPPORTED = "Unsupported"
+REASON_CONFLICT = "Conflict"
+
+# Reasons of TopologyLevelsUnavailable.
+REASON_LEVELS_AVAILABLE = "AllClusterTopologyLevelsAvailable"
+REASON_LEVELS_UNAVAILABLE = "ClusterTopologyLevelsUnavailable"
+REASON_TOPOLOGY_BINDING_NOT_FOUND = "ClusterTopologyNotFound"
+REASON_TOPOLOGY_NAME_MISSING = "TopologyNameMissing"
+REASON_TOPOLOGY_DISABLED = "TopologyAwareSchedulingDisabled"
+
+# Reasons of PodCliqueScheduled and MinAvailableBreached.
+REASON_SUFFICIENT_SCHEDULED_PODS = "SufficientScheduledPods"
+REASON_INSUFFICIENT_SCHEDULED_PODS = "InsufficientScheduledPods"
+REASON_UPDATE_IN_PROGRESS = "UpdateInProgress"
+REASON_SCHEDULED_BELOW_MIN_AVAILABLE = "ScheduledReplicasBelowMinAvailable"
+REASON_INSUFFICIENT_READY_PODS = "InsufficientReadyPods"
+REASON_SUFFICIENT_READY_PODS = "SufficientReadyPods"
+REASON_INSUFFICIENT_AVAILABLE_PCSG = "InsufficientAvailablePodCliqueScalingGroupReplicas"
+REASON_SUFFICIENT_AVAILABLE_PCSG = "SufficientAvailablePodCliqueScalingGroupReplicas"
+REASON_GANG_TERMINATION_ACTIVE = "GangTerminationActive"
+
+# Reasons of SchedulerTopologyDrift.
+REASON_TOPOLOGY_IN_SYNC = "InSync"
+REASON_TOPOLOGY_DRIFT = "Drift"
+REASON_TOPOLOGY_NOT_FOUND = "TopologyNotFound"
+
+# Capabilities that core compares with what a gang needs. A record may list others.
+CAPABILITY_GANG = "Gang"
+CAPABILITY_GROUP_MINIMUMS = "GroupMinimums"
+CAPABILITY_HIERARCHY = "Hierarchy"
+CAPABILITY_TOPOLOGY_REQUIRED_GANG = "TopologyRequiredGang"
+CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET = "TopologyRequiredGroupSet"
+CAPABILITY_TOPOLOGY_REQUIRED_GROUP = "TopologyRequiredGroup"
+CAPABILITY_TOPOLOGY_PREFERRED_GANG = "TopologyPreferredGang"
+CAPABILITY_TOPOLOGY_PREFERRED_GROUP_SET = "TopologyPreferredGroupSet"
+CAPABILITY_TOPOLOGY_PREFERRED_GROUP = "TopologyPreferredGroup"
+CAPABILITY_PRIORITY = "Priority"
+CAPABILITY_ELASTIC_SURPLUS = "ElasticSurplus"
+CAPABILITY_RESIZE_IN_PLACE = "ResizeInPlace"
+CAPABILITY_RESERVATION_REUSE = "ReservationReuse"
+CAPABILITY_PLACEMENT_SCORE = "PlacementScore"

@@ -1,0 +1,47 @@
+"""The demo stays until Ctrl-C, whenever that comes, and then leaves nothing behind."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.processes import gone
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "local_cluster", "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def _read_until(process: subprocess.Popen[str], words: str) -> None:
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if words in line:
+            return
+    pytest.fail(f"{words!r} never came: {''.join(seen)}")
+
+
+@pytest.mark.parametrize("moment", ["API server ready", "stays up until Ctrl-C"])
+def test_interrupted_demo_leaves_nothing(
+    demo: subprocess.Popen[str], tmp_path: Path, moment: str
+) -> None:
+    _read_until(demo, moment)
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(timeout=30) in (0, 130)
+    assert gone(tmp_path)
+    assert list(tmp_path.iterdir()) == []
