@@ -1,9 +1,13 @@
-"""What a pod on the process node has printed, for `python -m local_cluster logs POD`."""
+"""What a pod on the process node has printed, for `python -m local_cluster logs POD`.
+
+Each container's run before the present one comes first: that is where a crash is explained.
+"""
 
 import sys
 
 from local_cluster.cluster import Cluster
 from local_cluster.errors import ClusterError
+from local_cluster.process_node.logs import previous_log_file
 
 
 def show_log(cluster: Cluster, pod: str, *, namespace: str | None) -> int:
@@ -21,5 +25,7 @@ def show_log(cluster: Cluster, pod: str, *, namespace: str | None) -> int:
         )
     newest = max(directories, key=lambda directory: directory.stat().st_mtime)
     for file in sorted(newest.glob("*.log")):
-        sys.stdout.write(file.read_text(errors="replace"))
+        for run in (previous_log_file(file), file):
+            if run.exists():
+                sys.stdout.write(run.read_text(errors="replace"))
     return 0

@@ -27,8 +27,7 @@ def inside(root: Path, path: str) -> Path:
 
 def path_rewriter(root: Path, mount_paths: Iterable[str]) -> Callable[[str], str]:
     """A function that rewrites the mount paths in a text to where they are under `root`."""
-    # The longest first: /a/b must not be taken for /a when both are mounted.
-    known = sorted({path.rstrip("/") for path in mount_paths} - {""}, key=len, reverse=True)
+    known = sorted({path.rstrip("/") for path in mount_paths} - {""})
     if not known:
         return lambda text: text
     pattern = re.compile(BEFORE + "(" + "|".join(map(re.escape, known)) + ")" + AFTER)

@@ -71,4 +71,6 @@ def port_number(port: int | str, container: Object) -> int:
     for known in container.get("ports", ()):
         if known.get("name") == port:
             return int(known["containerPort"])
-    return int(port)
+    if port.isdecimal():
+        return int(port)
+    raise ValueError(f"the container has no port {port!r}")

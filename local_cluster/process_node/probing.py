@@ -91,7 +91,7 @@ async def attempt(action: Object, target: Target, seconds: float) -> str | None:
             return await _get(action["httpGet"], target)
     except TimeoutError:
         return f"no answer in {seconds:g} s"
-    except (aiohttp.ClientError, OSError) as error:
+    except (aiohttp.ClientError, OSError, ValueError) as error:
         return str(error) or type(error).__name__
 
 

@@ -78,8 +78,8 @@ def ask_api_server(path: str) -> int:
 
 
 def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    # Not through a buffer: a signal handler may come in between.
+    os.write(sys.stdout.fileno(), f"{text}\n".encode())
 
 
 def main() -> None:

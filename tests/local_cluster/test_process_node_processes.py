@@ -94,6 +94,11 @@ async def test_a_process_has_default_signals_and_no_input(tmp_path: Path) -> Non
     assert text == "SIG_DFL '' set()"
 
 
+async def test_a_broken_pipe_kills_as_it_does_in_a_shell(tmp_path: Path) -> None:
+    launch = Launch(("sh", "-c", "kill -PIPE $$; echo alive"), {"PATH": os.defpath}, tmp_path)
+    assert await run_to_end(launch, SECONDS) == (141, "")
+
+
 async def test_sigterm_comes_first_and_is_enough_for_a_polite_process(
     tmp_path: Path, output: Output
 ) -> None:
@@ -160,10 +165,11 @@ async def test_a_command_that_ends_takes_its_descendants_with_it(
 
 
 async def test_what_a_shell_started_may_finish_in_its_grace(tmp_path: Path, output: Output) -> None:
+    # Not print(): it may not be entered again by the handler.
     polite = (
-        "import signal, sys, time; "
-        "signal.signal(15, lambda *_: (time.sleep(0.2), print('bye', flush=True), sys.exit())); "
-        "print('up', flush=True); time.sleep(600)"
+        "import os, signal, sys, time; "
+        "signal.signal(15, lambda *_: (time.sleep(0.2), os.write(1, b'bye\\n'), sys.exit())); "
+        "os.write(1, b'up\\n'); time.sleep(600)"
     )
     script = f'"{sys.executable}" -c "$CODE"; true'
     env = {"PATH": os.environ["PATH"], "CODE": polite}

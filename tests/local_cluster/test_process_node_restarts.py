@@ -68,6 +68,8 @@ def test_ports_are_found_by_name() -> None:
     assert port_number(7, container) == 7
     assert port_number("web", container) == 8080
     assert port_number("81", container) == 81
+    with pytest.raises(ValueError, match="no port 'ftp'"):
+        port_number("ftp", container)
 
 
 def test_pods_have_addresses_of_their_own() -> None:

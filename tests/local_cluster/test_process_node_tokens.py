@@ -11,7 +11,7 @@ from local_cluster.process_node.environment import ConfigError
 from local_cluster.process_node.projection import TokenSpec
 from local_cluster.process_node.tokens import Tokens
 from local_cluster.process_node.volumes import Volumes
-from tests.unit_local_cluster.process_node_samples import NOON, facts
+from tests.local_cluster.process_node_samples import NOON, facts
 
 SPEC = TokenSpec("", 600)
 

@@ -18,7 +18,7 @@ from local_cluster.process_node.status import (
     phase,
     pod_status,
 )
-from tests.unit_local_cluster.process_node_samples import NOON, pod
+from tests.local_cluster.process_node_samples import NOON, pod
 
 RUNNING = Running(NOON)
 DONE = Terminated(0, "Completed", NOON, NOON)

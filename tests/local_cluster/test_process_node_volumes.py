@@ -17,7 +17,7 @@ from local_cluster.process_node.projection import (
 from local_cluster.process_node.published_files import publish
 from local_cluster.process_node.tokens import Tokens
 from local_cluster.process_node.volumes import Volumes
-from tests.unit_local_cluster.process_node_samples import NOON, config_map, facts, pod
+from tests.local_cluster.process_node_samples import NOON, config_map, facts, pod
 
 MAPS = {"settings": config_map(a="1", b="2")}
 
@@ -97,7 +97,7 @@ def test_an_ordinary_pod_is_not_refused() -> None:
 
 def listing(directory: Path) -> dict[str, str]:
     visible = [path for path in directory.iterdir() if not path.name.startswith("..")]
-    return {path.name: path.read_text() for path in visible if path.is_file()}
+    return {path.name: path.read_text() for path in visible}
 
 
 def test_published_files_change_together(tmp_path: Path) -> None:
@@ -134,16 +134,16 @@ async def test_volumes_are_mounted_into_each_containers_root(tmp_path: Path) -> 
         {
             "name": "one",
             "volumeMounts": [
-                {"name": "settings", "mountPath": "/work/etc"},
-                {"name": "scratch", "mountPath": "/work"},
+                {"name": "settings", "mountPath": "/desk/etc"},
+                {"name": "scratch", "mountPath": "/desk"},
                 {"name": "settings", "mountPath": "/a.txt", "subPath": "a"},
             ],
         }
     )
     two = volumes.mount({"name": "two", "volumeMounts": [{"name": "scratch", "mountPath": "/x"}]})
-    (one / "work" / "note").write_text("shared")
+    (one / "desk" / "note").write_text("shared")
     assert (two / "x" / "note").read_text() == "shared"
-    assert (one / "work" / "etc" / "b").read_text() == "2"
+    assert (one / "desk" / "etc" / "b").read_text() == "2"
     assert (one / "a.txt").read_text() == "1"
     volumes.remove()
     assert not two.exists()

@@ -10,7 +10,7 @@ from local_cluster.api import MERGE_PATCH, STRATEGIC_PATCH, Api, ApiError
 from local_cluster.process_node import reporting
 from local_cluster.process_node.events import Events
 from local_cluster.process_node.reporting import Reporter
-from tests.unit_local_cluster.process_node_samples import NOON, pod
+from tests.local_cluster.process_node_samples import NOON, pod
 
 
 class RecordingApi(Api):

@@ -1,5 +1,6 @@
 """What a container's process is started with."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from local_cluster.process_node.environment import (
     plan_command,
     plan_launch,
 )
-from tests.unit_local_cluster.process_node_samples import ROOT, config_map, facts
+from tests.local_cluster.process_node_samples import ROOT, config_map, facts
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,14 @@ def test_mount_paths_are_rewritten_in_arguments_and_values() -> None:
     )
     assert launch.env["DIR"] == f"{ROOT}/etc/shop"
     assert launch.cwd == ROOT
+
+
+def test_what_a_value_brings_into_an_argument_is_rewritten_once() -> None:
+    root = Path("/etc/shop/node")
+    container = {**CONTAINER, "args": ["$(DIR)/x"]}
+    launch = plan_launch(container, root, facts())
+    assert launch.argv[-1] == "/etc/shop/node/etc/shop/x"
+    assert launch.env["DIR"] == "/etc/shop/node/etc/shop"
 
 
 def test_the_token_directory_is_named() -> None:
