@@ -1,0 +1,227 @@
+"""The two building blocks of a PodCliqueSet template: cliques and scaling groups.
+
+Checks that need one clique or one group are attached here; those that look across them are
+in `template_rules`. Both lists are keyed by name, so `oldSelf` of an item is the item of the
+same name, wherever it stood in the list.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from shared_api import names
+from shared_api.models.cel import each, entry, items, number, text, unchanged
+from shared_api.models.meta import AnnotationMap, KubeModel, LabelMap
+from shared_api.models.podclique import (
+    MIN_WITHIN_REPLICAS,
+    AutoScalingConfig,
+    PodCliqueSpec,
+    PositiveInt32,
+)
+from shared_api.models.schema import Rule, list_map, list_set, rules
+from shared_api.models.sharing import (
+    FIXED_SHARING,
+    MAX_SHARED,
+    ResourceSharingSpec,
+    ScalingGroupResourceSharingSpec,
+)
+from shared_api.models.topology import FIXED_TOPOLOGY, TopologyConstraint
+
+MAX_CLIQUES = 64
+"""Bound of the cliques, and so of everything that is named per clique, in one set."""
+
+_DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+ChildName = Annotated[
+    str,
+    Field(max_length=63),
+    rules(
+        Rule(
+            check=f"self.matches('{_DNS_LABEL}')",
+            message="must consist of lower-case letters, digits and '-',"
+            " and start and end with a letter or digit",
+        )
+    ),
+]
+
+
+def _fixed(field: str, check: str | None = None, *, name: str | None = None) -> Rule:
+    return Rule(
+        check=check or f"self.{field} == oldSelf.{field}",
+        message=f"{name or field} is fixed at creation",
+        field=f".{field}",
+        reason="FieldValueForbidden",
+    )
+
+
+_MNNVL = entry("self.annotations", names.ANNOTATION_MNNVL_GROUP)
+
+MNNVL_RULES = (
+    # Not one regular expression: the estimate multiplies its length by that of the annotation.
+    Rule(
+        check=f"[{_MNNVL}].all(v, v.matches('^[a-z0-9-]*$') && size(v) <= 63"
+        " && !v.startsWith('-') && !v.endsWith('-'))",
+        message=f"annotation {names.ANNOTATION_MNNVL_GROUP} must be {names.MNNVL_GROUP_NONE} or a name"
+        " of at most 63 lower-case letters, digits and '-'",
+        field=".annotations",
+    ),
+    Rule(
+        check=unchanged(_MNNVL),
+        message=f"annotation {names.ANNOTATION_MNNVL_GROUP} is fixed at creation",
+        field=".annotations",
+        reason="FieldValueForbidden",
+    ),
+)
+
+_MIN_REPLICAS = number("self.autoScalingConfig.minReplicas", "self.replicas")
+_MIN_AVAILABLE = number("self.minAvailable", "self.replicas")
+_GROUP_MIN_REPLICAS = number("self.scaleConfig.minReplicas", "self.replicas")
+
+
+class CliqueSpec(PodCliqueSpec):
+    """A clique in the template of a set."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        *PodCliqueSpec.RULES,
+        Rule(
+            check=f"!has(self.autoScalingConfig) || {_MIN_REPLICAS} >= {_MIN_AVAILABLE}",
+            message="autoScalingConfig.minReplicas must not be below minAvailable",
+            detail=f"""'autoScalingConfig.minReplicas must not be below minAvailable: it is %d,
+                minAvailable is %d'.format([{_MIN_REPLICAS}, {_MIN_AVAILABLE}])""",
+            field=".autoScalingConfig.minReplicas",
+        ),
+        Rule(
+            check="!has(self.autoScalingConfig) || (self.autoScalingConfig.maxReplicas >= self.replicas"
+            f" && self.autoScalingConfig.maxReplicas >= {_MIN_REPLICAS})",
+            message="autoScalingConfig.maxReplicas must be at least replicas and minReplicas",
+            detail=f"""'autoScalingConfig.maxReplicas must be at least replicas and minReplicas: it is %d,
+                replicas is %d, minReplicas is %d'.format([self.autoScalingConfig.maxReplicas,
+                self.replicas, {_MIN_REPLICAS}])""",
+            field=".autoScalingConfig.maxReplicas",
+        ),
+        Rule(
+            check="!has(self.podSpec.nodeName) || self.podSpec.nodeName == ''",
+            message="nodeName must be empty: a pod that is bound by hand is no member of a gang",
+            field=".podSpec.nodeName",
+            reason="FieldValueForbidden",
+        ),
+        Rule(
+            check="!has(self.podSpec.topologySpreadConstraints)"
+            " || size(self.podSpec.topologySpreadConstraints) == 0",
+            message="topologySpreadConstraints must be empty: use topologyConstraint of the clique",
+            field=".podSpec.topologySpreadConstraints",
+            reason="FieldValueForbidden",
+        ),
+        _fixed("roleName"),
+        # Absent means "all": then it follows replicas, and saying the number aloud changes nothing.
+        _fixed(
+            "minAvailable",
+            "(!has(self.minAvailable) && !has(oldSelf.minAvailable))"
+            f" || {unchanged(_MIN_AVAILABLE)}",
+        ),
+        _fixed("startsAfter", unchanged(items("self.startsAfter"))),
+        _fixed(
+            "podSpec.schedulerName",
+            unchanged(text("self.podSpec.schedulerName")),
+            name="schedulerName",
+        ),
+    )
+
+    starts_after: Annotated[
+        tuple[Annotated[str, Field(max_length=63)], ...],
+        list_set(at_most=MAX_CLIQUES),
+    ] = ()
+    """With CliqueStartupTypeExplicit: cliques whose minAvailable pods must be ready before these start."""
+
+
+class PodCliqueTemplateSpec(KubeModel):
+    """One role of the workload."""
+
+    RULES: ClassVar = (FIXED_TOPOLOGY, FIXED_SHARING, *MNNVL_RULES)
+
+    name: ChildName
+    """Name of the clique, unique in the set."""
+
+    labels: LabelMap = Field(default_factory=dict)
+    """Labels of the PodClique and its pods."""
+
+    annotations: AnnotationMap = Field(default_factory=dict)
+    """Annotations of the PodClique and its pods."""
+
+    topology_constraint: TopologyConstraint | None = None
+    """Placement of the clique's pods."""
+
+    resource_sharing: Annotated[
+        tuple[ResourceSharingSpec, ...], list_map("name", at_most=MAX_SHARED)
+    ] = ()
+    """Claims that the clique's pods share."""
+
+    spec: CliqueSpec
+    """The pods."""
+
+
+class PodCliqueScalingGroupConfig(KubeModel):
+    """Cliques that are scaled together, each copy as one unit."""
+
+    RULES: ClassVar = (
+        MIN_WITHIN_REPLICAS,
+        Rule(
+            check=f"!has(self.scaleConfig) || {_GROUP_MIN_REPLICAS} >= self.minAvailable",
+            message="scaleConfig.minReplicas must not be below minAvailable",
+            detail=f"""'scaleConfig.minReplicas must not be below minAvailable: it is %d,
+                minAvailable is %d'.format([{_GROUP_MIN_REPLICAS}, self.minAvailable])""",
+            field=".scaleConfig.minReplicas",
+        ),
+        Rule(
+            check=f"!has(self.scaleConfig) || self.scaleConfig.maxReplicas >= {_GROUP_MIN_REPLICAS}",
+            message="scaleConfig.maxReplicas must be at least minReplicas",
+            detail=f"""'scaleConfig.maxReplicas must be at least minReplicas: it is %d,
+                minReplicas is %d'.format([self.scaleConfig.maxReplicas, {_GROUP_MIN_REPLICAS}])""",
+            field=".scaleConfig.maxReplicas",
+        ),
+        Rule(
+            check=each(
+                "self.resourceSharing",
+                "s",
+                "!has(s.filter) || s.filter.childCliqueNames.all(n, n in self.cliqueNames)",
+            ),
+            message="a filter of resourceSharing may only name cliques of its group",
+            detail="""'a filter of resourceSharing may only name cliques of its group: %s'.format([
+                self.cliqueNames])""",
+            field=".resourceSharing",
+        ),
+        _fixed("minAvailable"),
+        _fixed("cliqueNames"),
+        FIXED_TOPOLOGY,
+        FIXED_SHARING,
+        *MNNVL_RULES,
+    )
+
+    name: ChildName
+    """Name of the group, unique in the set."""
+
+    clique_names: Annotated[
+        tuple[Annotated[str, Field(max_length=63)], ...],
+        list_set(at_least=1, at_most=MAX_CLIQUES),
+    ]
+    """The cliques of one copy; each clique belongs to at most one group."""
+
+    annotations: AnnotationMap = Field(default_factory=dict)
+    """Annotations of the PodCliqueScalingGroup."""
+
+    replicas: PositiveInt32 = 1
+    """Number of copies at creation."""
+
+    min_available: PositiveInt32 = 1
+    """Copies that belong to the base gang; every further one is a gang of its own."""
+
+    scale_config: AutoScalingConfig | None = None
+    """Automatic scaling of the group."""
+
+    resource_sharing: Annotated[
+        tuple[ScalingGroupResourceSharingSpec, ...], list_map("name", at_most=MAX_SHARED)
+    ] = ()
+    """Claims that pods of the group share."""
+
+    topology_constraint: TopologyConstraint | None = None
+    """Placement of the pods of each copy."""

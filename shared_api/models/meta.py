@@ -1,0 +1,191 @@
+"""What every kind of the contract shares: the model base, metadata and conditions.
+
+Models are frozen values. They read what the API server sends (unknown fields of a newer
+version are left alone, so they are not carried along) and write only the fields that were
+given, which is what server-side apply wants: a field that nobody set is owned by nobody.
+"""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from shared_api.models.schema import (
+    VALIDATIONS,
+    Int64,
+    JsonObject,
+    Markers,
+    Rule,
+    Structural,
+    list_map,
+)
+
+
+class KubeModel(BaseModel):
+    """A frozen value with camelCase keys; its attribute docstrings are the CRD's descriptions."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        if cls.RULES:
+            # Assigned, not appended: pydantic may come by more than once for one class.
+            resolved = handler.resolve_ref_schema(schema)
+            resolved[VALIDATIONS] = [rule.to_json() for rule in cls.RULES]
+        return schema
+
+    def manifest(self) -> JsonObject:
+        """The JSON of the fields that were set, under the names that the API server knows."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+class OwnerReference(KubeModel):
+    """The object that an object goes away with."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(KubeModel):
+    """The part of metadata that controllers read or write."""
+
+    name: str = ""
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    generation: int | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+_METADATA: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+class KubeObject(KubeModel):
+    """A top-level object; subclasses pin `API_VERSION` and `KIND`."""
+
+    API_VERSION: ClassVar[str]
+    KIND: ClassVar[str]
+
+    # The server has its own schema for metadata; only name may be restated, for rules to point at.
+    metadata: Annotated[ObjectMeta, Structural(_METADATA)] = Field(default_factory=ObjectMeta)
+
+    @classmethod
+    def parse(cls, raw: bytes | str) -> Self:
+        """Decode one object as the API server sends it."""
+        return cls.model_validate_json(raw)
+
+    def manifest(self) -> JsonObject:
+        """The object as it is applied, type first."""
+        return {"apiVersion": self.API_VERSION, "kind": self.KIND, **super().manifest()}
+
+
+class Condition(KubeModel):
+    """One aspect of an object's current state, in the form that all Kubernetes tools know."""
+
+    type: Annotated[
+        str,
+        Field(
+            max_length=316,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+            r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        ),
+    ]
+    """Name of the aspect, in CamelCase."""
+
+    status: Literal["True", "False", "Unknown"]
+    """Whether the aspect holds."""
+
+    reason: Annotated[
+        str,
+        Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
+    ]
+    """One CamelCase word that programs can rely on."""
+
+    message: Annotated[str, Field(max_length=32768)]
+    """The same for people, with numbers."""
+
+    last_transition_time: datetime
+    """When status last changed."""
+
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = None
+    """Generation of the spec that this was concluded from."""
+
+    def after(self, previous: "Condition | None") -> "Condition":
+        """This condition, dated from when its status last changed and not from this look at it."""
+        if previous is None or previous.status != self.status:
+            return self
+        return self.model_copy(update={"last_transition_time": previous.last_transition_time})
+
+
+Conditions = Annotated[tuple[Condition, ...], list_map("type")]
+"""Keyed by type, so that each writer applies its own types and cannot erase another's."""
+
+
+class LastError(KubeModel):
+    """A failure of a reconciliation that a person may have to act on."""
+
+    code: str
+    """Stable code of the failure."""
+
+    description: str
+    """What went wrong."""
+
+    observed_at: datetime
+    """When it was seen."""
+
+
+class NamespacedName(KubeModel):
+    """A reference to an object by name."""
+
+    namespace: str
+    """Namespace of the object."""
+
+    name: str
+    """Name of the object."""
+
+
+Name = Annotated[str, Field(min_length=1, max_length=63)]
+
+_LabelValue = Annotated[
+    str,
+    Field(max_length=63, pattern=r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"),
+]
+# The server takes 256 KiB of annotations in all; the bound makes rules about one of them finite.
+_AnnotationValue = Annotated[str, Field(max_length=262144)]
+
+_LABEL_KEYS = Rule(
+    check="self.all(k, !format.qualifiedName().validate(k).hasValue())",
+    message="keys must be qualified names such as name or example.com/name",
+)
+
+LabelMap = Annotated[
+    dict[str, _LabelValue],
+    Markers({"x-kubernetes-map-type": "granular", "maxProperties": 64}, rules=(_LABEL_KEYS,)),
+]
+AnnotationMap = Annotated[
+    dict[str, _AnnotationValue], Markers({"x-kubernetes-map-type": "granular"})
+]

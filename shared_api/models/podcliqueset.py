@@ -1,0 +1,194 @@
+"""PodCliqueSet: the object that users write.
+
+One set is a number of replicas of a template made of cliques (roles) and scaling groups.
+Everything that Grove checks in its webhooks and that a schema can see is checked by the
+API server from the rules here; what needs another object or a setting, core reports as a
+condition.
+"""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from shared_api import names
+from shared_api.models import template_rules
+from shared_api.models.cel import some
+from shared_api.models.clique_template import (
+    MAX_CLIQUES,
+    PodCliqueScalingGroupConfig,
+    PodCliqueTemplateSpec,
+)
+from shared_api.models.meta import KubeModel, KubeObject
+from shared_api.models.podclique import Count
+from shared_api.models.podcliqueset_status import PodCliqueSetStatus
+from shared_api.models.schema import Markers, Rule, list_map, rules
+from shared_api.models.sharing import (
+    FIXED_SHARING,
+    MAX_SHARED,
+    PodCliqueSetResourceSharingSpec,
+    ResourceClaimTemplateConfig,
+)
+from shared_api.models.topology import FIXED_TOPOLOGY, TopologyConstraint
+
+
+class CliqueStartupType(StrEnum):
+    """In which order the cliques of a gang start their containers."""
+
+    ANY_ORDER = "CliqueStartupTypeAnyOrder"
+    IN_ORDER = "CliqueStartupTypeInOrder"
+    EXPLICIT = "CliqueStartupTypeExplicit"
+
+
+class UpdateStrategyType(StrEnum):
+    """Who replaces pods of an old template."""
+
+    ROLLING_RECREATE = "RollingRecreate"
+    ON_DELETE = "OnDelete"
+
+
+class PodCliqueSetUpdateStrategy(KubeModel):
+    """How pods of an old template are replaced."""
+
+    type: UpdateStrategyType = UpdateStrategyType.ROLLING_RECREATE
+    """RollingRecreate: one replica after the other. OnDelete: when somebody deletes them."""
+
+
+class HeadlessServiceConfig(KubeModel):
+    """The headless Service of each replica."""
+
+    publish_not_ready_addresses: bool = True
+    """Whether pods have their DNS name before they are ready."""
+
+
+_DURATION = "^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h))+$"
+
+Duration = Annotated[
+    str,
+    Field(max_length=32),
+    rules(
+        Rule(
+            check=f"self.matches('{_DURATION}') && duration(self) > duration('0s')",
+            message="must be a duration above zero, such as 30s, 10m or 4h",
+        )
+    ),
+]
+
+
+class PodCliqueSetTemplateSpec(KubeModel):
+    """One replica of the workload."""
+
+    RULES: ClassVar = (
+        *template_rules.PRESENCE,
+        *template_rules.STARTUP,
+        *template_rules.GROUP_MEMBERS,
+        *template_rules.SHARING,
+        *template_rules.TOPOLOGY,
+        FIXED_TOPOLOGY,
+        FIXED_SHARING,
+    )
+
+    cliques: Annotated[
+        tuple[PodCliqueTemplateSpec, ...],
+        list_map("name", at_least=1, at_most=MAX_CLIQUES),
+        rules(*template_rules.CLIQUES),
+    ]
+    """The roles of the workload."""
+
+    clique_startup_type: CliqueStartupType = CliqueStartupType.ANY_ORDER
+    """In which order cliques start; all of a gang's pods are scheduled together in any case."""
+
+    priority_class_name: str | None = None
+    """Priority class of the gangs."""
+
+    headless_service_config: Annotated[
+        HeadlessServiceConfig, Markers({"default": {"publishNotReadyAddresses": True}})
+    ] = Field(default_factory=HeadlessServiceConfig)
+    """The headless Service of each replica."""
+
+    topology_constraint: TopologyConstraint | None = None
+    """Placement of all pods of a replica."""
+
+    termination_delay: Duration = "4h"
+    """How long a gang may be below its minimum before it is terminated and started anew."""
+
+    resource_claim_templates: Annotated[
+        tuple[ResourceClaimTemplateConfig, ...],
+        list_map("name", at_most=MAX_SHARED),
+        rules(*template_rules.CLAIM_TEMPLATES),
+    ] = ()
+    """Claim templates for resourceSharing."""
+
+    resource_sharing: Annotated[
+        tuple[PodCliqueSetResourceSharingSpec, ...], list_map("name", at_most=MAX_SHARED)
+    ] = ()
+    """Claims that pods of the set share."""
+
+    pod_clique_scaling_groups: Annotated[
+        tuple[PodCliqueScalingGroupConfig, ...],
+        list_map("name", at_most=MAX_CLIQUES),
+        rules(*template_rules.SCALING_GROUPS),
+    ] = ()
+    """Cliques that are scaled together."""
+
+
+class PodCliqueSetSpec(KubeModel):
+    """A number of replicas of a template."""
+
+    replicas: Count = 0
+    """Number of replicas."""
+
+    update_strategy: PodCliqueSetUpdateStrategy | None = None
+    """How pods of an old template are replaced; RollingRecreate when absent."""
+
+    template: PodCliqueSetTemplateSpec
+    """One replica."""
+
+
+_SUM = template_rules.MAX_NAME_SUM
+_GROUPS = "self.spec.template.podCliqueScalingGroups"
+_GROUPED = some(_GROUPS, "g", "c.name in g.cliqueNames")
+_LENGTH = "size(self.metadata.name) + size(c.name)"
+_LENGTH_IN_GROUP = "size(self.metadata.name) + size(g.name) + size(n)"
+_TOO_LONG = f"{_LENGTH} > {_SUM} && !{_GROUPED}"
+_TOO_LONG_IN_GROUP = f"g.cliqueNames.exists(n, {_LENGTH_IN_GROUP} > {_SUM})"
+
+
+class PodCliqueSet(KubeObject):
+    """A multi-pod workload whose pods start together or not at all."""
+
+    RULES: ClassVar = (
+        Rule(
+            check="!self.metadata.name.contains('.')",
+            message="metadata.name must not contain '.': Services and host names are made of it",
+            field=".metadata.name",
+        ),
+        Rule(
+            check=f"!self.spec.template.cliques.exists(c, {_TOO_LONG})",
+            message=f"the names of set and clique must have at most {_SUM} characters together",
+            detail=f"""'the names of set and clique must have at most {_SUM} characters together:
+                %s, %s have %d'.format(self.spec.template.cliques.filter(c, {_TOO_LONG}).map(
+                c, [dyn(self.metadata.name), c.name, {_LENGTH}])[0])""",
+            field=".metadata.name",
+        ),
+        Rule(
+            check=f"!{some(_GROUPS, 'g', _TOO_LONG_IN_GROUP)}",
+            message="the names of set, scaling group and clique must have at most"
+            f" {_SUM} characters together",
+            detail=f"""'the names of set, scaling group and clique must have at most {_SUM} characters
+                together: %s, %s, %s have %d'.format({_GROUPS}.map(
+                g, g.cliqueNames.filter(n, {_LENGTH_IN_GROUP} > {_SUM}).map(
+                n, [dyn(self.metadata.name), g.name, n, {_LENGTH_IN_GROUP}])).filter(
+                found, size(found) > 0)[0][0])""",
+            field=".metadata.name",
+        ),
+    )
+
+    API_VERSION: ClassVar = f"{names.GROVE_GROUP}/{names.VERSION}"
+    KIND: ClassVar = "PodCliqueSet"
+
+    spec: PodCliqueSetSpec
+    """What is wanted."""
+
+    status: PodCliqueSetStatus | None = None
+    """What is there."""
