@@ -1,0 +1,220 @@
+"""New sets that the API server refuses for their groups, claims or topology, with the words that its author reads."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import UNCHECKED, Contract
+from tests.contract.manifests import Manifest, changed, clique, pod_clique_set, scaling_group
+
+pytestmark = pytest.mark.cluster
+
+TEMPLATE = "spec.template"
+A = f"{TEMPLATE}.cliques.0"
+B = f"{TEMPLATE}.cliques.1"
+GROUPS = f"{TEMPLATE}.podCliqueScalingGroups"
+REQUESTS = {"spec": {"devices": {"requests": [{"name": "gpu"}]}}}
+CLAIMS = {f"{TEMPLATE}.resourceClaimTemplates": [{"name": "gpus", "templateSpec": REQUESTS}]}
+
+
+def sharing(**more: Any) -> list[Manifest]:
+    return [{"name": "gpus", "scope": "AllReplicas", **more}]
+
+
+def pack(**constraint: Any) -> Manifest:
+    return {"topologyName": "net", "pack": {"required": "rack"}, **constraint}
+
+
+SETS: dict[str, tuple[dict[str, Any], str]] = {
+    "a group name that is no DNS label": (
+        {GROUPS: [scaling_group("g.1", "a")]},
+        'spec.template.podCliqueScalingGroups[0].name: Invalid value: "g.1": must consist of lower-case'
+        " letters, digits and '-', and start and end with a letter or digit",
+    ),
+    "two groups of one name": (
+        {GROUPS: [scaling_group("g", "a"), scaling_group("g", "b")]},
+        'spec.template.podCliqueScalingGroups[1]: Duplicate value: {"name":"g"}',
+    ),
+    "a group of an unknown clique": (
+        {GROUPS: [scaling_group("g", "a", "c")]},
+        "spec.template.podCliqueScalingGroups: Invalid value: scaling group g names an unknown clique;"
+        ' known are: ["a", "b"]',
+    ),
+    "a clique in two groups": (
+        {GROUPS: [scaling_group("g", "a"), scaling_group("h", "a", "b")]},
+        "spec.template.podCliqueScalingGroups: Invalid value: a clique belongs to at most one scaling"
+        " group; in several: a",
+    ),
+    "a group without replicas": (
+        {GROUPS: [scaling_group("g", "a", replicas=0)]},
+        "\n* spec.template.podCliqueScalingGroups[0].replicas: Invalid value: 0:"
+        " spec.template.podCliqueScalingGroups[0].replicas in body should be greater than or equal to 1"
+        "\n* spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not"
+        " exceed replicas: minAvailable is 1, replicas is 0",
+    ),
+    "a group minimum of zero": (
+        {GROUPS: [scaling_group("g", "a", minAvailable=0)]},
+        "spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: 0:"
+        " spec.template.podCliqueScalingGroups[0].minAvailable in body should be greater than or equal"
+        " to 1",
+    ),
+    "a group minimum above its replicas": (
+        {GROUPS: [scaling_group("g", "a", replicas=2, minAvailable=3)]},
+        "spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not"
+        " exceed replicas: minAvailable is 3, replicas is 2",
+    ),
+    "a group autoscaler that goes below the minimum": (
+        {
+            GROUPS: [
+                scaling_group(
+                    "g",
+                    "a",
+                    replicas=2,
+                    minAvailable=2,
+                    scaleConfig={"minReplicas": 1, "maxReplicas": 4},
+                )
+            ]
+        },
+        "spec.template.podCliqueScalingGroups[0].scaleConfig.minReplicas: Invalid value:"
+        " scaleConfig.minReplicas must not be below minAvailable: it is 1, minAvailable is 2",
+    ),
+    "a group autoscaler that ends below its start": (
+        {GROUPS: [scaling_group("g", "a", replicas=3, scaleConfig={"maxReplicas": 2})]},
+        "spec.template.podCliqueScalingGroups[0].scaleConfig.maxReplicas: Invalid value:"
+        " scaleConfig.maxReplicas must be at least minReplicas: it is 2, minReplicas is 3",
+    ),
+    "a group member with an autoscaler of its own": (
+        {
+            GROUPS: [scaling_group("g", "a")],
+            f"{A}.spec.autoScalingConfig": {"maxReplicas": 3},
+        },
+        "spec.template.cliques: Forbidden: a clique of a scaling group has no autoScalingConfig,"
+        " use scaleConfig of the group: a",
+    ),
+    "a claim template without requests": (
+        {
+            f"{TEMPLATE}.resourceClaimTemplates": [
+                {"name": "gpus", "templateSpec": {"spec": {"devices": {"requests": []}}}}
+            ]
+        },
+        "spec.template.resourceClaimTemplates[0].templateSpec: Required value: a claim template needs"
+        " at least one entry in spec.devices.requests",
+    ),
+    "two claim templates of one name": (
+        {f"{TEMPLATE}.resourceClaimTemplates": [{"name": "gpus", "templateSpec": REQUESTS}] * 2},
+        'spec.template.resourceClaimTemplates[1]: Duplicate value: {"name":"gpus"}',
+    ),
+    "a claim template without a name": (
+        {f"{TEMPLATE}.resourceClaimTemplates": [{"name": "", "templateSpec": REQUESTS}]},
+        'spec.template.resourceClaimTemplates[0].name: Invalid value: "":'
+        " spec.template.resourceClaimTemplates[0].name in body should be at least 1 chars long",
+    ),
+    "a shared claim that is named twice": (
+        {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing() * 2},
+        'spec.template.resourceSharing[1]: Duplicate value: {"name":"gpus"}',
+    ),
+    "a shared claim of an unknown scope": (
+        {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(scope="Global")},
+        '\n* spec.template.resourceSharing[0].scope: Unsupported value: "Global": supported values:'
+        ' "AllReplicas", "PerReplica"' + UNCHECKED,
+    ),
+    "a namespace for a claim template of the set": (
+        {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(namespace="other")},
+        "spec.template.resourceSharing: Invalid value: namespace must be empty for a name that"
+        " resourceClaimTemplates of this set define",
+    ),
+    "a namespace for a claim template of the set, in a clique": (
+        {**CLAIMS, f"{A}.resourceSharing": sharing(namespace="other")},
+        "spec.template.cliques: Invalid value: namespace must be empty for a name that"
+        " resourceClaimTemplates of this set define",
+    ),
+    "a namespace for a claim template of the set, in a group": (
+        {
+            **CLAIMS,
+            GROUPS: [scaling_group("g", "a", resourceSharing=sharing(namespace="other"))],
+        },
+        "spec.template.podCliqueScalingGroups: Invalid value: namespace must be empty for a name that"
+        " resourceClaimTemplates of this set define",
+    ),
+    "a filter of nothing": (
+        {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(filter={})},
+        "spec.template.resourceSharing[0].filter: Required value: a filter names at least one clique or"
+        " scaling group; without a filter all use the claim",
+    ),
+    "a filter of an unknown clique": (
+        {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(filter={"childCliqueNames": ["c"]})},
+        "spec.template.resourceSharing: Invalid value: a filter of resourceSharing may only name cliques"
+        ' of this set: ["a", "b"]',
+    ),
+    "a filter of an unknown group": (
+        {
+            **CLAIMS,
+            f"{TEMPLATE}.resourceSharing": sharing(filter={"childScalingGroupNames": ["g"]}),
+        },
+        "spec.template.resourceSharing: Invalid value: a filter of resourceSharing may only name scaling"
+        " groups of this set",
+    ),
+    "a group's filter of a clique outside": (
+        {
+            **CLAIMS,
+            GROUPS: [
+                scaling_group("g", "a", resourceSharing=sharing(filter={"childCliqueNames": ["b"]}))
+            ],
+        },
+        "spec.template.podCliqueScalingGroups[0].resourceSharing: Invalid value: a filter of"
+        ' resourceSharing may only name cliques of its group: ["a"]',
+    ),
+    "an MNNVL group that is no name": (
+        {f"{A}.annotations": {"grove.io/mnnvl-group": "Rack 1"}},
+        "spec.template.cliques[0].annotations: Invalid value: annotation grove.io/mnnvl-group must be"
+        " none or a name of at most 63 lower-case letters, digits and '-'",
+    ),
+    "a constraint without domains": (
+        {f"{TEMPLATE}.topologyConstraint": {"topologyName": "net"}},
+        "spec.template.topologyConstraint: Required value: a topology constraint needs pack",
+    ),
+    "a pack without domains": (
+        {f"{TEMPLATE}.topologyConstraint": pack(pack={})},
+        "spec.template.topologyConstraint.pack: Required value: pack needs required, preferred or both",
+    ),
+    "a domain that is no name": (
+        {f"{TEMPLATE}.topologyConstraint": pack(pack={"preferred": "Rack"})},
+        'spec.template.topologyConstraint.pack.preferred: Invalid value: "Rack":'
+        " spec.template.topologyConstraint.pack.preferred in body should match '^[a-z][a-z0-9-]*$'",
+    ),
+    "the deprecated packDomain": (
+        {f"{A}.topologyConstraint": {"topologyName": "net", "packDomain": "rack"}},
+        "spec.template.cliques[0].topologyConstraint.packDomain: Forbidden: packDomain is deprecated and"
+        " refused in new objects: use pack.required",
+    ),
+    "packDomain beside pack.required": (
+        {GROUPS: [scaling_group("g", "a", topologyConstraint=pack(packDomain="rack"))]},
+        "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: packDomain"
+        " is the old name of pack.required: set only pack.required"
+        "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: packDomain"
+        " is deprecated and refused in new objects: use pack.required",
+    ),
+    "constraints of different topologies": (
+        {
+            f"{TEMPLATE}.topologyConstraint": pack(),
+            f"{A}.topologyConstraint": pack(topologyName="other"),
+        },
+        "spec.template: Invalid value: all topology constraints of a set must name the same"
+        ' topologyName; found: ["net", "other"]',
+    ),
+    "a constraint of no topology": (
+        {
+            GROUPS: [scaling_group("g", "a", topologyConstraint=pack())],
+            f"{B}.topologyConstraint": {"pack": {"preferred": "rack"}},
+        },
+        "spec.template: Required value: every topology constraint needs a topologyName, its own or one"
+        " from a level above",
+    ),
+}
+
+
+@pytest.mark.parametrize(("edits", "message"), SETS.values(), ids=SETS.keys())
+def test_refuses_a_set_with(contract: Contract, edits: dict[str, Any], message: str) -> None:
+    manifest = changed(pod_clique_set(clique("a"), clique("b")), edits)
+    prefix = f'The PodCliqueSet "{manifest["metadata"]["name"]}" is invalid: '
+    assert contract.refusal_of_create(manifest) == prefix + message

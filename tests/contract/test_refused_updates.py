@@ -1,0 +1,237 @@
+"""Changes of stored objects that the API server refuses, and those that it must let pass."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import Contract
+from tests.contract.manifests import (
+    ABSENT,
+    Manifest,
+    changed,
+    clique,
+    pod_clique_set,
+    scaling_group,
+)
+
+pytestmark = pytest.mark.cluster
+
+TEMPLATE = "spec.template"
+A = f"{TEMPLATE}.cliques.0"
+B = f"{TEMPLATE}.cliques.1"
+GROUP = f"{TEMPLATE}.podCliqueScalingGroups.0"
+PACK = {"topologyName": "net", "pack": {"required": "rack"}}
+SHARED = [{"name": "gpus", "scope": "AllReplicas"}]
+CLAIMS = [{"name": "gpus", "templateSpec": {"spec": {"devices": {"requests": [{"name": "gpu"}]}}}}]
+MNNVL = "grove.io/mnnvl-group"
+
+EVERYTHING = pod_clique_set(
+    {
+        **clique("a", minAvailable=1, startsAfter=["b"]),
+        "topologyConstraint": PACK,
+        "resourceSharing": SHARED,
+        "annotations": {MNNVL: "one"},
+    },
+    clique("b", autoScalingConfig={"maxReplicas": 4}),
+    clique("c"),
+    name="everything",
+    cliqueStartupType="CliqueStartupTypeExplicit",
+    topologyConstraint=PACK,
+    resourceClaimTemplates=CLAIMS,
+    resourceSharing=SHARED,
+    podCliqueScalingGroups=[
+        scaling_group(
+            "g",
+            "c",
+            replicas=3,
+            minAvailable=2,
+            topologyConstraint=PACK,
+            resourceSharing=SHARED,
+            annotations={MNNVL: "two"},
+        )
+    ],
+)
+
+_CLIQUES_FIXED = "Forbidden: cliques can be neither added, removed nor renamed after creation"
+_GROUPS_FIXED = "Forbidden: scaling groups can be neither added, removed nor renamed after creation"
+_TOPOLOGY_FIXED = "Forbidden: topology constraints are fixed at creation"
+_NEITHER = f"{_TOPOLOGY_FIXED}: a constraint can be neither added nor removed"
+_MOVE = f"{_TOPOLOGY_FIXED}; packDomain may move to pack.required with the same domain"
+_ORDER = (
+    "Forbidden: the order of cliques is fixed at creation,"
+    " unless cliqueStartupType is CliqueStartupTypeAnyOrder"
+)
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "adding a clique": (
+        {f"{TEMPLATE}.cliques": [*EVERYTHING["spec"]["template"]["cliques"], clique("d")]},
+        f"spec.template.cliques: {_CLIQUES_FIXED}",
+    ),
+    "removing a clique": (
+        {f"{TEMPLATE}.cliques": EVERYTHING["spec"]["template"]["cliques"][1:]},
+        f"spec.template.cliques: {_CLIQUES_FIXED}",
+    ),
+    "renaming a clique": ({f"{A}.name": "d"}, f"spec.template.cliques: {_CLIQUES_FIXED}"),
+    "reordering cliques that start in order": (
+        {f"{TEMPLATE}.cliques": EVERYTHING["spec"]["template"]["cliques"][::-1]},
+        f"spec.template.cliques: {_ORDER}",
+    ),
+    "changing the startup type": (
+        {f"{TEMPLATE}.cliqueStartupType": "CliqueStartupTypeAnyOrder"},
+        "spec.template.cliqueStartupType: Forbidden: cliqueStartupType is fixed at creation",
+    ),
+    "changing a role": (
+        {f"{B}.spec.roleName": "other"},
+        "spec.template.cliques[1].spec.roleName: Forbidden: roleName is fixed at creation",
+    ),
+    "changing a minimum": (
+        {f"{A}.spec.minAvailable": 2},
+        "spec.template.cliques[0].spec.minAvailable: Forbidden: minAvailable is fixed at creation",
+    ),
+    "setting another minimum than the implied one": (
+        {f"{B}.spec.minAvailable": 1},
+        "spec.template.cliques[1].spec.minAvailable: Forbidden: minAvailable is fixed at creation",
+    ),
+    "changing what a clique waits for": (
+        {f"{A}.spec.startsAfter": ["c"]},
+        "spec.template.cliques[0].spec.startsAfter: Forbidden: startsAfter is fixed at creation",
+    ),
+    "changing the scheduler of a clique": (
+        {f"{A}.spec.podSpec.schedulerName": "other"},
+        "spec.template.cliques[0].spec.podSpec.schedulerName: Forbidden: schedulerName is fixed at creation",
+    ),
+    "changing the claims of a clique": (
+        {f"{A}.resourceSharing.0.scope": "PerReplica"},
+        "spec.template.cliques[0].resourceSharing: Forbidden: resource sharing is fixed at creation",
+    ),
+    "changing the MNNVL group of a clique": (
+        {f"{A}.annotations": {}},
+        "spec.template.cliques[0].annotations: Forbidden: annotation grove.io/mnnvl-group is fixed at"
+        " creation",
+    ),
+    "adding a scaling group": (
+        {
+            f"{TEMPLATE}.podCliqueScalingGroups": [
+                *EVERYTHING["spec"]["template"]["podCliqueScalingGroups"],
+                scaling_group("h", "a"),
+            ]
+        },
+        f"spec.template.podCliqueScalingGroups: {_GROUPS_FIXED}",
+    ),
+    "emptying the scaling groups": (
+        {f"{TEMPLATE}.podCliqueScalingGroups": []},
+        f"spec.template.podCliqueScalingGroups: {_GROUPS_FIXED}",
+    ),
+    "removing all scaling groups": (
+        {f"{TEMPLATE}.podCliqueScalingGroups": ABSENT},
+        f"spec.template.podCliqueScalingGroups: {_GROUPS_FIXED}",
+    ),
+    "changing the members of a group": (
+        {f"{GROUP}.cliqueNames": ["a", "c"]},
+        "spec.template.podCliqueScalingGroups[0].cliqueNames: Forbidden: cliqueNames is fixed at creation",
+    ),
+    "changing the minimum of a group": (
+        {f"{GROUP}.minAvailable": 1},
+        "spec.template.podCliqueScalingGroups[0].minAvailable: Forbidden: minAvailable is fixed at"
+        " creation",
+    ),
+    "changing the claims of a group": (
+        {f"{GROUP}.resourceSharing": ABSENT},
+        "spec.template.podCliqueScalingGroups[0].resourceSharing: Forbidden: resource sharing is fixed at"
+        " creation",
+    ),
+    "changing the MNNVL group of a group": (
+        {f"{GROUP}.annotations": {MNNVL: "none"}},
+        "spec.template.podCliqueScalingGroups[0].annotations: Forbidden: annotation grove.io/mnnvl-group is"
+        " fixed at creation",
+    ),
+    "changing a claim template": (
+        {
+            f"{TEMPLATE}.resourceClaimTemplates.0.templateSpec.spec.devices.requests": [
+                {"name": "gpu", "exactly": {"count": 2}}
+            ]
+        },
+        "spec.template.resourceClaimTemplates[0].templateSpec: Forbidden: resource claim templates are"
+        " fixed at creation",
+    ),
+    "removing the claim templates": (
+        {f"{TEMPLATE}.resourceClaimTemplates": ABSENT},
+        "spec.template.resourceClaimTemplates: Forbidden: resource claim templates can be neither added,"
+        " removed nor renamed after creation",
+    ),
+    "changing the claims of the set": (
+        {f"{TEMPLATE}.resourceSharing": ABSENT},
+        "spec.template.resourceSharing: Forbidden: resource sharing is fixed at creation",
+    ),
+    "removing the constraint of the set": (
+        {f"{TEMPLATE}.topologyConstraint": ABSENT},
+        f"spec.template.topologyConstraint: {_NEITHER}",
+    ),
+    "adding a constraint to a clique": (
+        {f"{B}.topologyConstraint": PACK},
+        f"spec.template.cliques[1].topologyConstraint: {_NEITHER}",
+    ),
+    "changing the constraint of a group": (
+        {f"{GROUP}.topologyConstraint.pack.required": "host"},
+        f"spec.template.podCliqueScalingGroups[0].topologyConstraint: {_MOVE}",
+    ),
+    "adding a preference to a constraint": (
+        {f"{A}.topologyConstraint.pack.preferred": "host"},
+        f"spec.template.cliques[0].topologyConstraint: {_MOVE}",
+    ),
+    "changing the topology of a constraint": (
+        {f"{TEMPLATE}.topologyConstraint.topologyName": "other"},
+        f"spec.template.topologyConstraint.topologyName: {_TOPOLOGY_FIXED}; topologyName may only be added"
+        " beside an old packDomain",
+    ),
+}
+
+
+@pytest.mark.parametrize(("edits", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_refuses(contract: Contract, edits: dict[str, Any], message: str) -> None:
+    answer = contract.refusal_of_update(EVERYTHING, changed(EVERYTHING, edits))
+    assert answer == f'The PodCliqueSet "everything" is invalid: {message}'
+
+
+ANY_ORDER = pod_clique_set(clique("a"), clique("b"), name="any-order")
+
+ALLOWED: dict[str, tuple[Manifest, dict[str, Any]]] = {
+    "scaling": (EVERYTHING, {"spec.replicas": 0, f"{A}.spec.replicas": 7, f"{GROUP}.replicas": 5}),
+    "another pod template": (
+        EVERYTHING,
+        {
+            f"{A}.spec.podSpec.containers.0.image": "registry.example.com/app:2",
+            f"{A}.labels": {"a": "b"},
+            f"{TEMPLATE}.priorityClassName": "high",
+        },
+    ),
+    "other delays and strategies": (
+        EVERYTHING,
+        {
+            f"{TEMPLATE}.terminationDelay": "1h30m",
+            "spec.updateStrategy": {"type": "OnDelete"},
+            f"{TEMPLATE}.headlessServiceConfig": {"publishNotReadyAddresses": False},
+        },
+    ),
+    "another autoscaler": (EVERYTHING, {f"{B}.spec.autoScalingConfig.maxReplicas": 9}),
+    "the implied minimum said aloud": (EVERYTHING, {f"{B}.spec.minAvailable": 2}),
+    "replicas while the minimum is implied": (ANY_ORDER, {f"{A}.spec.replicas": 5}),
+    "empty lists where there were none": (
+        ANY_ORDER,
+        {
+            f"{TEMPLATE}.podCliqueScalingGroups": [],
+            f"{TEMPLATE}.resourceClaimTemplates": [],
+            f"{TEMPLATE}.resourceSharing": [],
+            f"{A}.spec.startsAfter": [],
+        },
+    ),
+    "another order while order means nothing": (
+        ANY_ORDER,
+        {f"{TEMPLATE}.cliques": ANY_ORDER["spec"]["template"]["cliques"][::-1]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "edits"), ALLOWED.values(), ids=ALLOWED.keys())
+def test_allows(contract: Contract, old: Manifest, edits: dict[str, Any]) -> None:
+    assert contract.refusal_of_update(old, changed(old, edits)) == ""
