@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 KUBERNETES ?= 1.36
 
 .DEFAULT_GOAL := help
-.PHONY: help check test demo bench-cluster fmt lock clean
+.PHONY: help check test demo bench-cluster bench-runtime crds fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends
 
 bench-cluster: $(STAMP) ## What this control plane can do: the yardstick of later benchmarks
 	@$(PY) -m local_cluster bench --kubernetes $(KUBERNETES)
+
+bench-runtime: $(STAMP) ## What the client and the controller runtime cost, beside the usual ways
+	@$(PY) -m benchmarks.runtime
+
+crds: $(STAMP) ## Write crds/ anew from the models
+	@$(PY) -m shared_api.crdgen
 
 fmt: $(STAMP) ## Format the code
 	@$(VENV)/bin/ruff check --fix-only --quiet .

@@ -45,5 +45,5 @@ def test_run_before_a_crash_comes_first(
 
 def test_unknown_pod_is_refused_with_a_next_step(cluster: Cluster) -> None:
     _printed(cluster, "a", "core", words="")
-    with pytest.raises(ClusterError, match="no pod 'core' has run .* get pods -A"):
+    with pytest.raises(ClusterError, match=r"no pod 'core' has run .* get pods -A"):
         show_log(cluster, "core", namespace="b")
