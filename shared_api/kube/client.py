@@ -1,0 +1,345 @@
+"""The verbs of the Kubernetes API: get, list, create, apply, patch, delete, watch.
+
+A verb turns its arguments into a `Request`, sends it under the retry policy and decodes
+the answer into the type that the caller names. Deleting needs the UID of what is meant, so
+that a reused name is never deleted. There is no client-side rate; the number of requests
+in flight is bounded and the server's own flow control is obeyed.
+"""
+
+import enum
+import functools
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar, overload
+from urllib.parse import urlencode
+
+from shared_api.kube import access
+from shared_api.kube.codec import Page, PartialObject, codec_for, encode
+from shared_api.kube.resources import Resource
+from shared_api.kube.retry import RetryPolicy
+from shared_api.kube.transport import JSON_TYPE, Limits, Observer, Request, Transport
+
+T = TypeVar("T")
+
+PAGE_SIZE = 500
+USER_AGENT = "podgang"
+METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+APPLY_TYPE = "application/apply-patch+yaml"
+
+
+class PatchType(enum.Enum):
+    """How a patch is read by the server."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A change, and how it is written down."""
+
+    body: Mapping[str, object] | Sequence[Mapping[str, object]]
+    kind: PatchType = PatchType.MERGE
+
+
+class Propagation(enum.Enum):
+    """What happens to the objects that the deleted one owns."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which objects of a collection are meant; empty means all."""
+
+    labels: str = ""
+    fields: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStart:
+    """Where a watch begins, and how long it may last."""
+
+    resource_version: str = ""
+    initial_events: bool = False
+    """Ask for the present objects first, then a bookmark that says so (KEP-3157)."""
+    timeout: int = 300
+    """Seconds after which the server ends the stream."""
+    inactivity: float = 70.0
+    """Seconds of silence after which we end it; bookmarks come about once a minute."""
+
+
+EVERYTHING = Selector()
+
+
+class Client:
+    """One API server; use as an async context manager."""
+
+    def __init__(
+        self,
+        source: access.Access,
+        *,
+        limits: Limits | None = None,
+        retry: RetryPolicy | None = None,
+        observe: Observer | None = None,
+        user_agent: str = USER_AGENT,
+    ) -> None:
+        self._transport = Transport(source, limits or Limits(), observe, user_agent)
+        self._retry = retry or RetryPolicy()
+
+    @classmethod
+    def from_environment(
+        cls, *, observe: Observer | None = None, user_agent: str = USER_AGENT
+    ) -> Self:
+        """In a pod its service account, elsewhere the user's kubeconfig."""
+        return cls(access.from_environment(), observe=observe, user_agent=user_agent)
+
+    @classmethod
+    def from_kubeconfig(
+        cls,
+        path: Path | str,
+        context: str | None = None,
+        *,
+        observe: Observer | None = None,
+        user_agent: str = USER_AGENT,
+    ) -> Self:
+        """Use one context of a kubeconfig."""
+        found = access.from_kubeconfig(path, context)
+        return cls(found, observe=observe, user_agent=user_agent)
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._transport.__aexit__(*exc)
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        into: type[T],
+        metadata_only: bool = False,
+    ) -> T:
+        """Read one object."""
+        request = Request(
+            "GET",
+            resource.path(namespace, name),
+            "GET",
+            resource.plural,
+            accept=METADATA_OBJECT if metadata_only else JSON_TYPE,
+        )
+        return codec_for(into).one(await self._send(request))
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        into: type[T],
+        selector: Selector = EVERYTHING,
+        metadata_only: bool = False,
+        limit: int = PAGE_SIZE,
+    ) -> AsyncGenerator[Page[T], None]:
+        """List a collection page by page, all pages of one version; Gone if that is too old."""
+        codec = codec_for(into)
+        token = ""
+        while True:
+            query = _query(selector, limit=limit, **{"continue": token})
+            request = Request(
+                "GET",
+                resource.path(namespace) + query,
+                "LIST",
+                resource.plural,
+                accept=METADATA_LIST if metadata_only else JSON_TYPE,
+            )
+            page = codec.page(await self._send(request))
+            yield page
+            token = page.next_token
+            if not token:
+                return
+
+    async def create(
+        self,
+        resource: Resource,
+        manifest: Mapping[str, object],
+        *,
+        field_manager: str,
+        subresource: str | None = None,
+        into: type[T],
+    ) -> T:
+        """Create an object, or post to a subresource of the one that the manifest names."""
+        namespace, name = _identity(manifest)
+        request = Request(
+            "POST",
+            resource.path(namespace, name if subresource else None, subresource)
+            + _query(fieldManager=field_manager, fieldValidation="Strict"),
+            "POST",
+            _label(resource, subresource),
+            encode(manifest),
+            repeatable=False,
+        )
+        return codec_for(into).one(await self._send(request))
+
+    @overload
+    async def apply(
+        self,
+        resource: Resource,
+        manifest: Mapping[str, object],
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+    ) -> PartialObject: ...
+
+    @overload
+    async def apply(
+        self,
+        resource: Resource,
+        manifest: Mapping[str, object],
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+        into: type[T],
+    ) -> T: ...
+
+    async def apply(
+        self,
+        resource: Resource,
+        manifest: Mapping[str, object],
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+        into: type[T] | type[PartialObject] = PartialObject,
+    ) -> T | PartialObject:
+        """Apply on the server what this field manager wants; creates what is missing."""
+        namespace, name = _identity(manifest)
+        if not name:
+            raise ValueError("an apply needs the name of an object")
+        request = Request(
+            "PATCH",
+            resource.path(namespace, name, subresource)
+            + _query(
+                fieldManager=field_manager,
+                fieldValidation="Strict",
+                force="true" if force else "",
+            ),
+            "APPLY",
+            _label(resource, subresource),
+            encode(manifest),
+            content_type=APPLY_TYPE,
+        )
+        return codec_for(into).one(await self._send(request))
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        patch: Patch,
+        field_manager: str,
+        subresource: str | None = None,
+    ) -> PartialObject:
+        """Change parts of an object; a JSON patch is not repeated once it may have arrived."""
+        request = Request(
+            "PATCH",
+            resource.path(namespace, name, subresource)
+            + _query(fieldManager=field_manager, fieldValidation="Strict"),
+            "PATCH",
+            _label(resource, subresource),
+            encode(patch.body),
+            content_type=patch.kind.value,
+            repeatable=patch.kind is not PatchType.JSON,
+        )
+        return codec_for(PartialObject).one(await self._send(request))
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str,
+        propagation: Propagation = Propagation.BACKGROUND,
+        grace_period: int | None = None,
+    ) -> None:
+        """Delete exactly the object with this UID; Conflict if the name is another's now."""
+        options: dict[str, object] = {
+            "preconditions": {"uid": uid},
+            "propagationPolicy": propagation.value,
+        }
+        if grace_period is not None:
+            options["gracePeriodSeconds"] = grace_period
+        request = Request(
+            "DELETE", resource.path(namespace, name), "DELETE", resource.plural, encode(options)
+        )
+        await self._send(request)
+
+    def watch_lines(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        start: WatchStart,
+        selector: Selector = EVERYTHING,
+        metadata_only: bool = False,
+        on_open: Callable[[], None] = lambda: None,
+    ) -> AsyncGenerator[bytes, None]:
+        """Watch a collection once; yield undecoded events until the stream ends.
+
+        `on_open` is called when the server has accepted the watch: there may be no event
+        for a long time.
+        """
+        query = _query(
+            selector,
+            watch="1",
+            allowWatchBookmarks="true",
+            timeoutSeconds=start.timeout,
+            resourceVersion=start.resource_version,
+            sendInitialEvents="true" if start.initial_events else "",
+            resourceVersionMatch="NotOlderThan" if start.initial_events else "",
+        )
+        request = Request(
+            "GET",
+            resource.path(namespace) + query,
+            "WATCH",
+            resource.plural,
+            accept=METADATA_OBJECT if metadata_only else JSON_TYPE,
+        )
+        return self._transport.lines(request, start.inactivity, on_open)
+
+    async def raw(self, path: str) -> bytes:
+        """Read a path that is no object, such as /version or /apis."""
+        return await self._send(Request("GET", path, "GET", "raw"))
+
+    async def _send(self, request: Request) -> bytes:
+        return await self._retry.run(
+            lambda: self._transport.send(request), repeatable=request.repeatable
+        )
+
+
+@functools.lru_cache(maxsize=512)
+def _query(selector: Selector = EVERYTHING, **options: str | int) -> str:
+    pairs = {"labelSelector": selector.labels, "fieldSelector": selector.fields, **options}
+    return "?" + urlencode({key: value for key, value in pairs.items() if value != ""})
+
+
+def _label(resource: Resource, subresource: str | None) -> str:
+    return f"{resource.plural}/{subresource}" if subresource else resource.plural
+
+
+def _identity(manifest: Mapping[str, object]) -> tuple[str | None, str | None]:
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, Mapping):
+        raise TypeError("the manifest has no metadata")
+    return metadata.get("namespace"), metadata.get("name")

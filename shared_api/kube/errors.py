@@ -1,0 +1,215 @@
+"""Everything that can go wrong between us and the API server, as one tree.
+
+    KubeError
+    ├── ConfigError             no usable server address or credentials
+    ├── TransportError          no whole answer came back
+    │   ├── ConnectionLost      refused, reset or cut off; `sent` says if it may have arrived
+    │   ├── Timeout             our deadline passed
+    │   └── BadResponse         an answer that is too large or not what was asked for
+    └── ApiError                the server answered, and said no
+        ├── Invalid             400, 422 and other refusals of the request itself
+        ├── Unauthorized        401
+        ├── Forbidden           403
+        ├── NotFound            404
+        ├── Conflict            409
+        │   └── AlreadyExists   409
+        ├── Gone                410: the resource version is too old
+        ├── TooManyRequests     429
+        └── ServerError         5xx
+
+`classify` is the only place that decides what a controller does next. Bodies that are no
+Kubernetes Status are never quoted, and what is quoted is cut: an error text may end up in
+a log, a condition or an event.
+"""
+
+# ruff: noqa: N818 - the names are what the API server calls these answers
+
+import enum
+
+import msgspec
+
+TEXT_LIMIT = 512
+CAUSES_LIMIT = 8
+RETRY_AFTER_LIMIT = 60.0
+
+
+class Verdict(enum.Enum):
+    """What a controller does after an error."""
+
+    RETRY = "retry"
+    """The same request may succeed later, and nothing will tell us when."""
+    WAIT_FOR_EVENT = "wait"
+    """Our view is behind the server's; a watch event is on its way."""
+    TERMINAL = "terminal"
+    """Only a change of what we send can help."""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """One reason of a refusal: a field and what is wrong with it."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class Details(msgspec.Struct, frozen=True, rename="camel"):
+    """The machine-readable part of a Status."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A `meta/v1` Status, as the body of a failed request or inside an ERROR event."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: Details | None = None
+
+
+class KubeError(Exception):
+    """Root of the tree."""
+
+
+class ConfigError(KubeError):
+    """There is no usable configuration."""
+
+
+class TransportError(KubeError):
+    """No whole answer came back; the server may or may not have acted."""
+
+
+class ConnectionLost(TransportError):
+    """The connection could not be made or broke."""
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(shorten(message))
+        self.sent = sent
+
+
+class Timeout(TransportError):
+    """Our deadline passed first."""
+
+
+class BadResponse(TransportError):
+    """The answer is too large, or is not what was asked for."""
+
+
+class ApiError(KubeError):
+    """The server refused, with a code and a reason."""
+
+    def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
+        self.code = status.code
+        self.reason = status.reason[:TEXT_LIMIT]
+        self.message = shorten(status.message)
+        details = status.details or Details()
+        causes = tuple(
+            Cause(cause.reason[:TEXT_LIMIT], shorten(cause.message), cause.field[:TEXT_LIMIT])
+            for cause in details.causes[:CAUSES_LIMIT]
+        )
+        self.details = msgspec.structs.replace(details, causes=causes)
+        if retry_after is None and details.retry_after_seconds > 0:
+            retry_after = float(details.retry_after_seconds)
+        self.retry_after = None if retry_after is None else min(retry_after, RETRY_AFTER_LIMIT)
+        super().__init__(f"{self.code} {self.reason}: {self.message}")
+
+    def has_cause(self, reason: str) -> bool:
+        """Tell whether the server names this reason among the causes."""
+        return any(cause.reason == reason for cause in self.details.causes)
+
+
+class Invalid(ApiError):
+    """The request itself is wrong."""
+
+
+class Unauthorized(ApiError):
+    """The credentials are missing, wrong or expired."""
+
+
+class Forbidden(ApiError):
+    """RBAC, a quota or an admission plug-in said no."""
+
+
+class NotFound(ApiError):
+    """The object, its namespace or its kind does not exist."""
+
+
+class Conflict(ApiError):
+    """A precondition failed, or another field manager owns a field."""
+
+    @property
+    def is_field_ownership(self) -> bool:
+        """Tell a server-side apply conflict from a stale version or UID."""
+        return self.has_cause("FieldManagerConflict")
+
+
+class AlreadyExists(Conflict):
+    """An object of that name is there."""
+
+
+class Gone(ApiError):
+    """The resource version or the continue token is too old."""
+
+
+class TooManyRequests(ApiError):
+    """The server sheds load, or a disruption budget allows no eviction now."""
+
+
+class ServerError(ApiError):
+    """The server failed."""
+
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    429: TooManyRequests,
+}
+
+
+def from_status(status: Status, *, retry_after: float | None = None) -> ApiError:
+    """Make the error that a Status describes."""
+    if status.code == 409 and status.reason == "AlreadyExists":
+        return AlreadyExists(status, retry_after=retry_after)
+    fallback = ServerError if status.code >= 500 else Invalid
+    return _BY_CODE.get(status.code, fallback)(status, retry_after=retry_after)
+
+
+def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """Make the error of a failed request from its code, body and Retry-After header."""
+    try:
+        status = msgspec.json.decode(body, type=Status)
+    except msgspec.DecodeError:
+        status = Status()
+    if not status.reason and not status.message:
+        # Whatever a proxy or a load balancer says may hold anything: it is not quoted.
+        status = Status(message=f"the answer is no Kubernetes Status ({len(body)} bytes)")
+    status = msgspec.structs.replace(status, code=code)
+    seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
+    return from_status(status, retry_after=seconds)
+
+
+def classify(error: BaseException) -> Verdict:
+    """Decide between retrying, waiting for an event and giving up."""
+    match error:
+        case NotFound() | Conflict() | Gone():
+            return Verdict.WAIT_FOR_EVENT
+        case Forbidden() if error.has_cause("NamespaceTerminating"):
+            return Verdict.WAIT_FOR_EVENT
+        case Invalid() | ConfigError():
+            return Verdict.TERMINAL
+        case _:
+            # Forbidden is retried: no watch of ours announces a new role or a raised quota.
+            return Verdict.RETRY
+
+
+def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Cut a text so that it can go into a log line."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,104 @@
+"""One error tree, one verdict for each error, and texts that cannot flood a log."""
+
+import json
+
+import pytest
+
+from shared_api.kube import errors
+from shared_api.kube.errors import Status, Verdict, classify, from_response, from_status
+
+
+def api_error(code: int, reason: str = "", **details: object) -> errors.ApiError:
+    body = {"kind": "Status", "code": code, "reason": reason, "message": "m", "details": details}
+    return from_response(code, json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (400, "BadRequest", errors.Invalid),
+        (401, "Unauthorized", errors.Unauthorized),
+        (403, "Forbidden", errors.Forbidden),
+        (404, "NotFound", errors.NotFound),
+        (405, "MethodNotAllowed", errors.Invalid),
+        (409, "Conflict", errors.Conflict),
+        (409, "AlreadyExists", errors.AlreadyExists),
+        (410, "Expired", errors.Gone),
+        (422, "Invalid", errors.Invalid),
+        (429, "TooManyRequests", errors.TooManyRequests),
+        (500, "InternalError", errors.ServerError),
+        (503, "ServiceUnavailable", errors.ServerError),
+        (504, "Timeout", errors.ServerError),
+    ],
+)
+def test_each_answer_becomes_its_own_error(
+    code: int, reason: str, kind: type[errors.ApiError]
+) -> None:
+    error = api_error(code, reason)
+
+    assert type(error) is kind
+    assert (error.code, error.reason, error.message) == (code, reason, "m")
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (api_error(404), Verdict.WAIT_FOR_EVENT),
+        (api_error(409), Verdict.WAIT_FOR_EVENT),
+        (api_error(409, "AlreadyExists"), Verdict.WAIT_FOR_EVENT),
+        (api_error(410), Verdict.WAIT_FOR_EVENT),
+        (api_error(403, causes=[{"reason": "NamespaceTerminating"}]), Verdict.WAIT_FOR_EVENT),
+        (api_error(403), Verdict.RETRY),
+        (api_error(401), Verdict.RETRY),
+        (api_error(429), Verdict.RETRY),
+        (api_error(500), Verdict.RETRY),
+        (errors.Timeout("late"), Verdict.RETRY),
+        (errors.ConnectionLost("reset"), Verdict.RETRY),
+        (errors.BadResponse("garbage"), Verdict.RETRY),
+        (RuntimeError("a bug"), Verdict.RETRY),
+        (api_error(422), Verdict.TERMINAL),
+        (api_error(400), Verdict.TERMINAL),
+        (errors.ConfigError("no kubeconfig"), Verdict.TERMINAL),
+    ],
+    ids=lambda value: value.value if isinstance(value, Verdict) else repr(value)[:40],
+)
+def test_each_error_has_one_verdict(error: Exception, verdict: Verdict) -> None:
+    assert classify(error) is verdict
+
+
+def test_a_body_that_is_no_status_is_not_quoted() -> None:
+    error = from_response(502, b"<html>password=hunter2</html>")
+
+    assert "hunter2" not in str(error)
+    assert isinstance(error, errors.ServerError)
+
+
+def test_json_that_is_no_status_is_not_quoted() -> None:
+    assert "hunter2" not in str(from_response(500, b'{"data": {"password": "hunter2"}}'))
+
+
+def test_texts_and_causes_are_cut() -> None:
+    causes = [{"reason": "FieldValueInvalid", "message": "y" * 9999, "field": "spec"}] * 999
+    error = from_status(Status(422, "Invalid", "x" * 99999, api_error(422, causes=causes).details))
+
+    assert len(str(error)) < 600
+    assert len(error.details.causes) == errors.CAUSES_LIMIT
+    assert all(len(cause.message) <= errors.TEXT_LIMIT for cause in error.details.causes)
+
+
+def test_retry_after_comes_from_the_header_or_the_details_and_is_bounded() -> None:
+    assert from_response(429, b"", "7").retry_after == 7
+    assert api_error(429, "TooManyRequests", retryAfterSeconds=3).retry_after == 3
+    assert from_response(503, b"", "86400").retry_after == errors.RETRY_AFTER_LIMIT
+    assert from_response(503, b"", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
+    assert from_response(503, b"").retry_after is None
+
+
+def test_a_conflict_of_field_managers_is_told_from_a_stale_version() -> None:
+    owned = api_error(
+        409, "Conflict", causes=[{"reason": "FieldManagerConflict", "field": ".spec"}]
+    )
+
+    assert isinstance(owned, errors.Conflict)
+    assert owned.is_field_ownership
+    assert not errors.Conflict(Status(409, "Conflict")).is_field_ownership
