@@ -1,0 +1,274 @@
+"""Makes objects as they should be: server-side apply, prune, and nothing that is in vain.
+
+One field manager per controller. The rules, in this order:
+
+* An object that the cache does not show is *created*: the request carries a resource
+  version that no object has, which the server ignores when it creates and refuses when
+  something of that name is there. A stranger's object is never merged into.
+* An object that is there must be controlled by our owner, else it is left alone.
+* What would change nothing is not sent. That is so if the live object carries exactly what
+  we want (see `ownership`), or carries what it carried after we last applied the same
+  manifest; the second catches what the server rewrites. A caller who knows better for his
+  projection passes `unchanged`.
+* The rest is applied with the UID that we looked at, so that a name which was reused or an
+  object which went away is an error and not a new object; forced only where our owner
+  controls the object, since then every field that we name is ours.
+
+Every write goes through the fence, and is noted so that the same key is not reconciled
+again before the caches show it.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from shared_api.kube.client import Client, Patch
+from shared_api.kube.codec import PartialObject
+from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.fence import Fence, Unfenced, permitted
+from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.ownership import Applied, applied, fingerprint
+from shared_api.runtime.pending import PendingWrites
+from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.slowstart import slow_start
+from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.writing import Behalf, NotOurs, OwnershipConflict, Target, Written
+
+W = TypeVar("W", bound=Watched)
+A = TypeVar("A", bound=Watched)
+
+CREATE_ONLY = "1"
+"""A resource version that no object has: the first write to etcd gets a later one."""
+_REMEMBERED = 20_000
+_ANSWER = applied(PartialObject)
+
+
+class Applier:
+    """Writes for one controller."""
+
+    def __init__(
+        self,
+        client: Client,
+        field_manager: str,
+        pending: PendingWrites,
+        telemetry: Telemetry,
+        *,
+        fence: Fence | None = None,
+        parallel: int = 16,
+    ) -> None:
+        self._client = client
+        self._manager = field_manager
+        self._pending = pending
+        self._writes = telemetry.writes
+        self._fence = fence or Unfenced()
+        self._parallel = parallel
+        # What the server made of a manifest that it did not store as it was sent.
+        self._rewritten: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
+
+    async def converge(
+        self,
+        target: Target[W],
+        desired: Iterable[Mapping[str, object]],
+        observed: Iterable[W],
+        behalf: Behalf,
+    ) -> Counter[Written]:
+        """Apply what is desired, then delete what is observed, controlled and not desired."""
+        wanted = {_key(manifest): manifest for manifest in desired}
+        report: Counter[Written] = Counter()
+
+        async def apply(manifest: Mapping[str, object]) -> None:
+            report[await self.apply(target, manifest, behalf)] += 1
+
+        async def delete(value: W) -> None:
+            report[await self.delete(target, value, behalf)] += 1
+
+        await slow_start(wanted.values(), apply, limit=self._parallel)
+        # Only now: what goes away may be what the new objects replace.
+        vanished = [
+            value
+            for value in observed
+            if _key_of(value) not in wanted
+            and value.metadata.deletion_timestamp is None
+            and behalf.owner_uid is not None
+            and controller_uid(value) == behalf.owner_uid
+        ]
+        await slow_start(vanished, delete, limit=self._parallel)
+        return report
+
+    async def apply(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
+    ) -> Written:
+        """Create or update one object, unless it is as it should be."""
+        child = _key(manifest)
+        observed = target.cache.get(child)
+        if observed is None:
+            await self._send(
+                target, manifest, behalf, precondition=("resourceVersion", CREATE_ONLY)
+            )
+            return self._count(target, Written.CREATED)
+        if observed.metadata.deletion_timestamp is not None:
+            raise WaitForEvent(f"{target.resource} {child} is being deleted")
+        if behalf.owner_uid is not None and controller_uid(observed) != behalf.owner_uid:
+            raise NotOurs(f"{target.resource} {child} exists and is not controlled by {behalf.key}")
+        return await self._update(target, manifest, observed, behalf)
+
+    async def apply_status(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
+    ) -> Written:
+        """Apply the part of the status that is ours to an object that exists."""
+        observed = target.cache.get(_key(manifest))
+        if observed is None:
+            raise WaitForEvent(f"{target.resource} {_key(manifest)} is gone")
+        return await self._update(target, manifest, observed, behalf, "status")
+
+    async def delete(self, target: Target[W], observed: W, behalf: Behalf) -> Written:
+        """Delete exactly this object; fine if it is gone already."""
+        child, uid = _key_of(observed), observed.metadata.uid or ""
+        try:
+            async with permitted(self._fence):
+                await self._client.delete(
+                    target.resource, child.name, child.namespace or None, uid=uid
+                )
+        except (NotFound, Conflict):
+            # Gone, or its name is another's: either way this object exists no more, and
+            # the cache is about to hear of it.
+            pass
+        self._pending.deleted(behalf.key, target.cache, child, uid)
+        return self._count(target, Written.DELETED)
+
+    async def create(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, *, into: type[A]
+    ) -> A | None:
+        """Create an object that is changed by nobody afterwards, such as a pod.
+
+        Return what the server made of it, or None if the name is taken. A plain create costs
+        the server less than an apply, and records no field owner for each field.
+        """
+        try:
+            async with permitted(self._fence):
+                answer = await self._client.create(
+                    target.resource, manifest, field_manager=self._manager, into=into
+                )
+        except AlreadyExists:
+            return None
+        version = answer.metadata.resource_version or ""
+        self._pending.wrote(behalf.key, target.cache, _key(manifest), version)
+        self._count(target, Written.CREATED)
+        return answer
+
+    async def patch(self, target: Target[W], observed: W, patch: Patch, behalf: Behalf) -> Written:
+        """Change a part of an object that is not ours as a whole.
+
+        The patch must carry its own guard, such as a JSON patch that tests what it replaces;
+        that the guard fails means that our view was behind.
+        """
+        child = _key_of(observed)
+        try:
+            async with permitted(self._fence):
+                answer = await self._client.patch(
+                    target.resource,
+                    child.name,
+                    child.namespace or None,
+                    patch=patch,
+                    field_manager=self._manager,
+                )
+        except Invalid as error:
+            raise WaitForEvent(f"{target.resource} {child} is not as it was: {error}") from error
+        self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
+        return self._count(target, Written.PATCHED)
+
+    async def _update(
+        self,
+        target: Target[W],
+        manifest: Mapping[str, object],
+        observed: W,
+        behalf: Behalf,
+        subresource: str = "",
+    ) -> Written:
+        if self._is_unchanged(target, manifest, observed, subresource):
+            return self._count(target, Written.UNCHANGED)
+        await self._send(
+            target,
+            manifest,
+            behalf,
+            precondition=("uid", observed.metadata.uid or ""),
+            force=behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid,
+            subresource=subresource,
+        )
+        return self._count(target, Written.APPLIED)
+
+    def _is_unchanged(
+        self, target: Target[W], manifest: Mapping[str, object], observed: W, subresource: str
+    ) -> bool:
+        if target.unchanged is not None:
+            return target.unchanged(observed, manifest)
+        if not isinstance(observed, Applied):
+            return False
+        wanted = fingerprint(manifest)
+        live = observed.fingerprint(self._manager, subresource)
+        remembered = self._rewritten.get((observed.metadata.uid or "", subresource))
+        return wanted == live or remembered == (wanted, live)
+
+    async def _send(
+        self,
+        target: Target[W],
+        manifest: Mapping[str, object],
+        behalf: Behalf,
+        *,
+        precondition: tuple[str, str],
+        force: bool = False,
+        subresource: str = "",
+    ) -> None:
+        child = _key(manifest)
+        field, value = precondition
+        body = {**manifest, "metadata": {**_metadata(manifest), field: value}}
+        try:
+            async with permitted(self._fence):
+                answer = await self._client.apply(
+                    target.resource,
+                    body,
+                    field_manager=self._manager,
+                    force=force,
+                    subresource=subresource or None,
+                    into=_ANSWER,
+                )
+        except Conflict as error:
+            if error.is_field_ownership:
+                raise OwnershipConflict(f"{target.resource} {child}", error) from error
+            raise
+        except Invalid as error:
+            if any(cause.field == "metadata.uid" for cause in error.details.causes):
+                raise WaitForEvent(f"{target.resource} {child} was replaced by another") from error
+            raise
+        self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
+        self._remember(answer, fingerprint(manifest), subresource)
+
+    def _remember(self, answer: Applied[PartialObject], wanted: bytes, subresource: str) -> None:
+        place = (answer.metadata.uid or "", subresource)
+        live = answer.fingerprint(self._manager, subresource)
+        self._rewritten.pop(place, None)
+        if live != wanted:
+            self._rewritten[place] = (wanted, live)
+            if len(self._rewritten) > _REMEMBERED:
+                self._rewritten.popitem(last=False)
+
+    def _count(self, target: Target[W], written: Written) -> Written:
+        self._writes.labels(self._manager, target.resource.plural, written.value).inc()
+        return written
+
+
+def _metadata(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, Mapping):
+        raise TypeError("the manifest has no metadata")
+    return metadata
+
+
+def _key(manifest: Mapping[str, object]) -> ObjectKey:
+    metadata = _metadata(manifest)
+    return ObjectKey(str(metadata.get("namespace") or ""), str(metadata["name"]))
+
+
+def _key_of(value: Watched) -> ObjectKey:
+    return ObjectKey(value.metadata.namespace or "", value.metadata.name)

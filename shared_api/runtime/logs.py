@@ -1,0 +1,68 @@
+"""Log lines with the object in them: JSON for machines, colour for people.
+
+Messages are constant, variables are keys. What is bound in the context (controller,
+namespace, name) is in every line that is written while a key is reconciled, also in lines
+of libraries, which log through the standard library and come out in the same form.
+"""
+
+import logging
+import sys
+from typing import Literal, TextIO
+
+import structlog
+from structlog.typing import Processor
+
+Format = Literal["json", "human"]
+
+SHARED: tuple[Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+    structlog.processors.StackInfoRenderer(),
+)
+
+# Without local variables: they may hold credentials.
+_TRACEBACK = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+
+
+def configure(form: Format = "json", level: str = "INFO", stream: TextIO | None = None) -> None:
+    """Set up logging of the whole process; the last call wins."""
+    out = stream or sys.stderr
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        # A logger made before this call must obey it too.
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=SHARED,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_rendering(form, colors=out.isatty()),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    # One line per request is noise; our own metrics count them.
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+
+
+def _rendering(form: Format, *, colors: bool) -> list[Processor]:
+    if form == "human":
+        plain = structlog.dev.plain_traceback
+        return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+    return [
+        structlog.processors.ExceptionRenderer(_TRACEBACK),
+        structlog.processors.EventRenamer("message"),
+        structlog.processors.JSONRenderer(sort_keys=False, default=str),
+    ]

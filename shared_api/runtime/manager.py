@@ -1,0 +1,216 @@
+"""The life of a controller process: sync, elect, run, drain, release.
+
+It owns the tasks of the process and the order in which they begin and end. Caches fill and
+stay warm in every replica, so a standby is ready and takes over without a list. Controllers
+run only while the lease is held and after every cache has its whole state. On SIGTERM or
+SIGINT no new key is taken, the reconciles in work may finish, what is left is cancelled,
+events are sent, the lease is given back, and the pages close last: at most ten seconds in
+all. A lease that was lost ends the work, not the process: it becomes a candidate again.
+"""
+
+import asyncio
+import contextlib
+import gc
+import signal
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from shared_api.kube.client import Client
+from shared_api.runtime.cache import Cache, Indexer
+from shared_api.runtime.events import Recorder
+from shared_api.runtime.fence import Fence, Unfenced
+from shared_api.runtime.leader import Elector, LeadershipLost
+from shared_api.runtime.predicates import Watched
+from shared_api.runtime.reconcile import Controller
+from shared_api.runtime.server import Address, Check, Server
+from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.watch import Reflector, Source
+
+log = structlog.stdlib.get_logger(__name__)
+
+W = TypeVar("W", bound=Watched)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the steps of the exit may take, in seconds; ten together."""
+
+    drain: float = 5.0
+    """For reconciles that are in work."""
+    events: float = 1.0
+    stale: float = 90.0
+    """Silence of a watch after which this process is not ready. Bookmarks come every minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    resource: str
+    run: Callable[[], Awaitable[None]]
+    wait_synced: Callable[[], Awaitable[None]]
+    problem: Check
+
+
+class Manager:
+    """Everything that runs in one process."""
+
+    def __init__(
+        self,
+        client: Client,
+        telemetry: Telemetry,
+        *,
+        elector: Elector | None = None,
+        recorder: Recorder | None = None,
+        address: Address | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self.fence: Fence = elector or Unfenced()
+        self._port = 0
+        self._serving = asyncio.Event()
+        self._client = client
+        self._telemetry = telemetry
+        self._elector = elector
+        self._recorder = recorder
+        self._address = address
+        self._patience = patience or Patience()
+        self._feeds: list[_Feed] = []
+        self._controllers: list[Controller] = []
+        self._stopping = asyncio.Event()
+        self._leading = False
+
+    def watch(self, source: Source[W], indexes: Mapping[str, Indexer[W]] | None = None) -> Cache[W]:
+        """A cache that is filled as long as the process lives."""
+        cache: Cache[W] = Cache(indexes)
+        name = _name(source)
+        telemetry = self._telemetry
+        reflector = Reflector(self._client, source, on_restart=telemetry.watch_restarted)
+        labels = {"resource": name}
+        telemetry.read_at_scrape("watch_age_seconds", labels, reflector.stale_for)
+        telemetry.read_at_scrape("cache_objects", labels, lambda: len(cache))
+        telemetry.read_at_scrape("cache_synced", labels, lambda: cache.is_synced)
+
+        def problem() -> str | None:
+            age = reflector.stale_for()
+            if cache.is_synced and age <= self._patience.stale:
+                return None
+            error = f": {reflector.last_error}" if reflector.last_error else ""
+            if not cache.is_synced:
+                return f"has not received the whole state yet{error}"
+            return f"has heard nothing for {age:.0f} s{error}"
+
+        self._feeds.append(_Feed(name, lambda: cache.run(reflector), cache.wait_synced, problem))
+        return cache
+
+    def add(self, controller: Controller) -> None:
+        """Have a controller run while this process leads."""
+        self._controllers.append(controller)
+
+    def stop(self) -> None:
+        """Begin the exit; `run` returns when it is complete."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Live, until stopped by a signal or by `stop`."""
+        async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(_signals(self.stop))
+            if self._address is not None:
+                server = Server(
+                    self._address, self._telemetry.registry, live={}, ready=self.readiness()
+                )
+                self._port = (await stack.enter_async_context(server)).port
+                self._serving.set()
+            async with asyncio.TaskGroup() as group:
+                watches = [group.create_task(_do(feed.run)) for feed in self._feeds]
+                work = group.create_task(self._work())
+                stop = group.create_task(self._stopping.wait())
+                await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+                await self._wind_down(work)
+                for task in (*watches, stop):
+                    task.cancel()
+
+    async def port(self) -> int:
+        """The port of the pages, once they are served."""
+        await self._serving.wait()
+        return self._port
+
+    def readiness(self) -> Mapping[str, Check]:
+        """What /readyz asks: every watch, and whether we are about to leave."""
+        checks: dict[str, Check] = {f"watch {feed.resource}": feed.problem for feed in self._feeds}
+        checks["process"] = lambda: "is stopping" if self._stopping.is_set() else None
+        return checks
+
+    async def _work(self) -> None:
+        for feed in self._feeds:
+            await feed.wait_synced()
+        log.info("caches are filled", caches=len(self._feeds))
+        # What is cached now lives long: keep the collector from walking it again and again.
+        gc.collect()
+        gc.freeze()
+        while not self._stopping.is_set():
+            try:
+                if self._elector is None:
+                    await self._run_controllers()
+                else:
+                    await self._elector.lead(self._run_controllers)
+            except LeadershipLost as lost:
+                log.warning("lost the lease", reason=str(lost))
+            else:
+                return
+
+    async def _run_controllers(self) -> None:
+        if self._stopping.is_set():
+            return
+        self._leading = True
+        try:
+            async with asyncio.TaskGroup() as background:
+                sender = background.create_task(self._send_events())
+                async with asyncio.TaskGroup() as group:
+                    for controller in self._controllers:
+                        group.create_task(controller.run())
+                sender.cancel()
+            if self._recorder is not None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience.events):
+                        await self._recorder.flush()
+        finally:
+            self._leading = False
+
+    async def _send_events(self) -> None:
+        if self._recorder is not None:
+            await self._recorder.run()
+
+    async def _wind_down(self, work: asyncio.Task[None]) -> None:
+        if work.done():
+            return
+        log.info("stopping", leading=self._leading)
+        for controller in self._controllers:
+            controller.drain()
+        if self._leading:
+            await asyncio.wait({work}, timeout=self._patience.drain)
+        work.cancel()
+        await asyncio.wait({work})
+
+
+def _name(source: Source[W]) -> str:
+    """What a person calls this watch; two of one kind differ by what they select."""
+    chosen = [part for part in (source.selector.labels, source.selector.fields) if part]
+    return source.resource.plural + (f"[{','.join(chosen)}]" if chosen else "")
+
+
+async def _do(run: Callable[[], Awaitable[None]]) -> None:
+    await run()
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    taken = (signal.SIGTERM, signal.SIGINT)
+    for number in taken:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)

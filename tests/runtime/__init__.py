@@ -1,0 +1,1 @@
+"""The machinery between the API server and a reconciler."""

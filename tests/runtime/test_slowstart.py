@@ -1,0 +1,51 @@
+"""Many calls at once begin with few, and stop beginning after a failure."""
+
+import asyncio
+
+import pytest
+
+from shared_api.runtime.slowstart import slow_start
+from tests.runtime.writes import refusal
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def test_calls_that_are_known_to_be_welcome_may_start_faster() -> None:
+    starts: list[float] = []
+
+    async def call(number: int) -> None:
+        starts.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1)
+
+    await slow_start(range(20), call, limit=8, first=5)
+    assert [starts.count(second) for second in range(3)] == [5, 8, 7]
+
+
+async def test_what_is_under_way_when_one_fails_may_finish_and_all_errors_are_told() -> None:
+    finished: list[int] = []
+
+    async def call(number: int) -> None:
+        await asyncio.sleep(1)
+        if number in (3, 4):
+            raise refusal(500, f"Broken{number}")
+        finished.append(number)
+
+    with pytest.raises(ExceptionGroup, match="2 of 100 writes failed"):
+        await slow_start(range(100), call, limit=8)
+    assert finished == [0, 1, 2, 5, 6]
+
+
+async def test_a_defect_in_a_call_is_not_taken_for_a_refusal() -> None:
+    async def call(number: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await slow_start(range(3), call, limit=8)
+    assert caught.group_contains(ZeroDivisionError)
+
+
+async def test_nothing_to_do_is_done_at_once() -> None:
+    async def call(number: int) -> None:
+        raise AssertionError
+
+    await slow_start([], call, limit=8)
