@@ -1,0 +1,210 @@
+"""From a PodCliqueSet and the live sizes of its scaling groups to all that should exist.
+
+This is the only place that decides which PodCliques, scaling groups and gangs a set consists
+of, in the order that Grove lists them. Every clique is in exactly one gang: the base gang of
+its replica, or, for a group replica at or above the group's minAvailable, a gang of its own.
+An expansion of thousands of gangs is made once and then looked up by name.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from core_operator.plan import naming
+from core_operator.plan.revisions import template_hash
+from shared_api.models import PodCliqueScalingGroupConfig, PodCliqueSet, PodCliqueTemplateSpec
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInstance:
+    """One PodCliqueScalingGroup that should exist."""
+
+    name: str
+    config: PodCliqueScalingGroupConfig
+    pcs_index: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class CliqueInstance:
+    """One PodClique that should exist; `base_gang` only if its gang is a scaled one."""
+
+    name: str
+    template: PodCliqueTemplateSpec
+    pcs_index: int
+    gang: str
+    base_gang: str | None
+    group: GroupInstance | None
+    group_index: int | None
+    template_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangInstance:
+    """One PodGang that should exist; `base` is the gang that a scaled one waits for."""
+
+    name: str
+    pcs_index: int
+    base: str | None
+    cliques: tuple[CliqueInstance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """All that a set consists of: base gangs first, then the scaled ones."""
+
+    cliques: tuple[CliqueInstance, ...]
+    groups: tuple[GroupInstance, ...]
+    gangs: tuple[GangInstance, ...]
+    # Looked up once per object of the set: a scan each time would be quadratic in its size.
+    _gangs: Mapping[str, GangInstance] = field(init=False, repr=False, compare=False)
+    _cliques: Mapping[str, CliqueInstance] = field(init=False, repr=False, compare=False)
+    _members: Mapping[str, tuple[CliqueInstance, ...]] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        members: dict[str, list[CliqueInstance]] = {group.name: [] for group in self.groups}
+        for clique in self.cliques:
+            if clique.group is not None:
+                members[clique.group.name].append(clique)
+        object.__setattr__(self, "_gangs", {gang.name: gang for gang in self.gangs})
+        object.__setattr__(self, "_cliques", {clique.name: clique for clique in self.cliques})
+        object.__setattr__(self, "_members", {name: tuple(of) for name, of in members.items()})
+
+
+def gang_named(expansion: Expansion, name: str) -> GangInstance | None:
+    """The gang of this name, if there should be one."""
+    return expansion._gangs.get(name)
+
+
+def clique_named(expansion: Expansion, name: str) -> CliqueInstance | None:
+    """The PodClique of this name, if there should be one."""
+    return expansion._cliques.get(name)
+
+
+def cliques_of_group(expansion: Expansion, group: str) -> tuple[CliqueInstance, ...]:
+    """The PodCliques of the scaling group of this full name, replica by replica."""
+    return expansion._members.get(group, ())
+
+
+def standalone_cliques(expansion: Expansion) -> tuple[CliqueInstance, ...]:
+    """The PodCliques that belong to the set itself."""
+    return tuple(clique for clique in expansion.cliques if clique.group is None)
+
+
+def clashing_names(expansion: Expansion) -> tuple[str, ...]:
+    """Names that two PodCliques of the set would share, such as clique `g-0-a` and `a` of `g`."""
+    counted = Counter(clique.name for clique in expansion.cliques)
+    return tuple(sorted(name for name, count in counted.items() if count > 1))
+
+
+def min_available(template: PodCliqueTemplateSpec) -> int:
+    """The pods without which the gang is not started: all of them unless the user says less."""
+    return template.spec.min_available or template.spec.replicas
+
+
+def expand(pcs: PodCliqueSet, group_replicas: Mapping[str, int]) -> Expansion:
+    """All that the set consists of.
+
+    `group_replicas` has the live sizes of scaling groups that exist, by their full names; the
+    others have the size that the set says.
+    """
+    templates = _Templates(pcs)
+    cliques: list[CliqueInstance] = []
+    groups: list[GroupInstance] = []
+    base_gangs: list[GangInstance] = []
+    scaled_gangs: list[GangInstance] = []
+    for index in range(pcs.spec.replicas):
+        replica_groups = tuple(_groups(pcs, index, group_replicas))
+        gangs = tuple(_gangs(templates, index, replica_groups))
+        groups.extend(replica_groups)
+        base_gangs.append(gangs[0])
+        scaled_gangs.extend(gangs[1:])
+        # Base before scaled, so within one group the cliques come in the order of its replicas.
+        cliques.extend(clique for gang in gangs for clique in gang.cliques)
+    return Expansion(tuple(cliques), tuple(groups), (*base_gangs, *scaled_gangs))
+
+
+class _Templates:
+    """The cliques of a set, with what is the same for all replicas worked out once."""
+
+    def __init__(self, pcs: PodCliqueSet) -> None:
+        template = pcs.spec.template
+        grouped = {
+            name for group in template.pod_clique_scaling_groups for name in group.clique_names
+        }
+        self.pcs = pcs.metadata.name
+        self.standalone = tuple(c for c in template.cliques if c.name not in grouped)
+        self._by_name = {clique.name: clique for clique in template.cliques}
+        self._hashes = {
+            clique.name: template_hash(clique, template.priority_class_name)
+            for clique in template.cliques
+        }
+
+    def hash_of(self, template: PodCliqueTemplateSpec) -> str:
+        """The hash of one of the cliques."""
+        return self._hashes[template.name]
+
+    def of_group(self, config: PodCliqueScalingGroupConfig) -> Iterator[PodCliqueTemplateSpec]:
+        """The cliques of a group, in the order in which it names them."""
+        for name in config.clique_names:
+            template = self._by_name.get(name)
+            if template is not None:
+                yield template
+
+
+def _groups(
+    pcs: PodCliqueSet, index: int, group_replicas: Mapping[str, int]
+) -> Iterator[GroupInstance]:
+    for config in pcs.spec.template.pod_clique_scaling_groups:
+        name = naming.group_name(pcs.metadata.name, index, config.name)
+        replicas = group_replicas.get(name, config.replicas)
+        # Never below the minimum: the base gang would wait for pods that nobody creates.
+        yield GroupInstance(name, config, index, max(replicas, config.min_available))
+
+
+def _gangs(
+    templates: _Templates, index: int, groups: tuple[GroupInstance, ...]
+) -> Iterator[GangInstance]:
+    """The base gang of one replica, then its scaled ones."""
+    base = naming.base_gang_name(templates.pcs, index)
+    members = [
+        CliqueInstance(
+            name=naming.podclique_name(templates.pcs, index, template.name),
+            template=template,
+            pcs_index=index,
+            gang=base,
+            base_gang=None,
+            group=None,
+            group_index=None,
+            template_hash=templates.hash_of(template),
+        )
+        for template in templates.standalone
+    ]
+    for group in groups:
+        for replica in range(group.config.min_available):
+            members.extend(_replica(templates, group, replica, gang=base, base=None))
+    yield GangInstance(base, index, None, tuple(members))
+    for group in groups:
+        for replica in range(group.config.min_available, group.replicas):
+            name = naming.scaled_gang_name(group.name, replica - group.config.min_available)
+            yield GangInstance(
+                name, index, base, tuple(_replica(templates, group, replica, gang=name, base=base))
+            )
+
+
+def _replica(
+    templates: _Templates, group: GroupInstance, replica: int, *, gang: str, base: str | None
+) -> Iterator[CliqueInstance]:
+    for template in templates.of_group(group.config):
+        yield CliqueInstance(
+            name=naming.group_podclique_name(group.name, replica, template.name),
+            template=template,
+            pcs_index=group.pcs_index,
+            gang=gang,
+            base_gang=base,
+            group=group,
+            group_index=replica,
+            template_hash=templates.hash_of(template),
+        )

@@ -1,0 +1,96 @@
+"""The PodGang manifest, always rendered whole.
+
+One field manager writes all of a gang's spec and labels, so every writer renders all of it:
+with no references when the gang is made, with those that exist later on. Equal pods give an
+equal manifest in whatever order they were seen, so the spec's generation moves only when
+its meaning does. Placement is part of the spec at three levels, each beside what it places:
+the gang in `_spec`, several groups there too, one group in `_group`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from core_operator.plan import naming
+from core_operator.plan.backends import BackendLabels
+from core_operator.plan.expansion import CliqueInstance, GangInstance, min_available
+from shared_api import names
+from shared_api.models import JsonObject, PodCliqueSet, PodGang
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def gang_manifest(
+    pcs: PodCliqueSet,
+    gang: GangInstance,
+    references: Mapping[str, Sequence[str]],
+    backend: BackendLabels,
+    minimums: Mapping[str, int] | None = None,
+) -> JsonObject:
+    """The gang, with the names of the existing pods of each PodClique.
+
+    `minimums` has the minAvailable of PodCliques that exist, by name. It differs from what
+    the set says only where that is "all" and the set's replicas were changed afterwards.
+    """
+    metadata: JsonObject = {
+        "name": gang.name,
+        "namespace": pcs.metadata.namespace,
+        "labels": {**_labels(pcs, gang, backend)},
+        "ownerReferences": [naming.controller_reference(pcs).manifest()],
+    }
+    annotations = _inherited(pcs.metadata.annotations)
+    if annotations:
+        metadata["annotations"] = {**annotations}
+    return {
+        "apiVersion": PodGang.API_VERSION,
+        "kind": PodGang.KIND,
+        "metadata": metadata,
+        "spec": _spec(pcs, gang, references, minimums or {}),
+    }
+
+
+def _spec(
+    pcs: PodCliqueSet,
+    gang: GangInstance,
+    references: Mapping[str, Sequence[str]],
+    minimums: Mapping[str, int],
+) -> JsonObject:
+    namespace = pcs.metadata.namespace or ""
+    spec: JsonObject = {
+        "podgroups": [
+            _group(
+                clique,
+                references.get(clique.name, ()),
+                namespace,
+                minimums.get(clique.name, min_available(clique.template)),
+            )
+            for clique in gang.cliques
+        ]
+    }
+    if pcs.spec.template.priority_class_name:
+        spec["priorityClassName"] = pcs.spec.template.priority_class_name
+    return spec
+
+
+def _group(clique: CliqueInstance, pods: Sequence[str], namespace: str, minimum: int) -> JsonObject:
+    return {
+        "name": clique.name,
+        "podReferences": [{"namespace": namespace, "name": pod} for pod in sorted(set(pods))],
+        "minReplicas": minimum,
+    }
+
+
+def _labels(pcs: PodCliqueSet, gang: GangInstance, backend: BackendLabels) -> dict[str, str]:
+    labels = {
+        **_inherited(pcs.metadata.labels),
+        **naming.gang_labels(pcs.metadata.name, gang.pcs_index, gang.base),
+    }
+    if backend.backend is not None:
+        labels[names.LABEL_SCHEDULER_BACKEND] = backend.backend
+    # A pod may name its scheduler in ways that no label can.
+    if _LABEL_VALUE.fullmatch(backend.scheduler_name):
+        labels[names.LABEL_SCHEDULER_NAME] = backend.scheduler_name
+    return labels
+
+
+def _inherited(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in entries.items() if naming.is_inherited(key)}

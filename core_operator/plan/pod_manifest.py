@@ -1,0 +1,209 @@
+"""The pod of a PodClique: the user's template, what Grove promises, and the backend's patch.
+
+The template is kept in its order, unknown fields included; only environment, host name,
+subdomain and gates are laid over it. The patch of a backend is applied without being
+understood: it wins over the user's template, and loses against the labels by which pods are
+found. Exactly the placeholders of `PodPatch` are substituted, in one pass, in values only.
+"""
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from core_operator.plan import naming
+from core_operator.plan.podcliques import with_environment
+from core_operator.plan.pods import NewPod
+from shared_api import names
+from shared_api.models import (
+    PLACEHOLDERS,
+    JsonObject,
+    PodClique,
+    PodGangStatus,
+    PodPatch,
+    PodSpecPatch,
+    PreparationMode,
+    SchedulerBackendSpec,
+)
+
+_TOKEN = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
+_KUBECTL_PREFIX = "kubectl.kubernetes.io/"
+_PREPARED_FIELDS = tuple(field.alias or name for name, field in PodSpecPatch.model_fields.items())
+
+
+@dataclass(frozen=True, slots=True)
+class GangRef:
+    """The gang of a pod; `backend` is the one that its pods are prepared for."""
+
+    name: str
+    uid: str
+    namespace: str
+    backend: str
+
+
+class NotYet(enum.Enum):
+    """A patch that its backend has not published."""
+
+    PREPARED = "prepared"
+
+
+NOT_YET = NotYet.PREPARED
+
+
+def patch_for(
+    record: SchedulerBackendSpec,
+    gang_status: PodGangStatus | None,
+    group: str,
+    index: int,
+    min_available: int,
+) -> PodPatch | NotYet:
+    """What the backend wants on the pod with this index of this group."""
+    if record.preparation.mode is PreparationMode.STATIC:
+        return record.preparation.of_pod(index, min_available)
+    for preparation in gang_status.pod_preparations if gang_status else ():
+        if preparation.name == group:
+            return preparation.of_pod(index, min_available)
+    return NOT_YET
+
+
+def pod_manifest(
+    podclique: PodClique,
+    new: NewPod,
+    gang: GangRef,
+    record: SchedulerBackendSpec,
+    patch: PodPatch,
+) -> JsonObject:
+    """The pod as it is created, held by the gate of its backend."""
+    group = podclique.metadata.name
+    values = {
+        "{namespace}": gang.namespace,
+        "{gang}": gang.name,
+        "{gangUID}": gang.uid,
+        "{group}": group,
+        "{index}": str(new.index),
+    }
+    labels = {
+        **podclique.metadata.labels,
+        **_substituted(patch.labels, values),
+        **naming.pod_labels(group, _selectable(podclique), new.index),
+        names.LABEL_PODGANG: gang.name,
+        names.LABEL_SCHEDULER_BACKEND: gang.backend,
+    }
+    annotations = {
+        **{k: v for k, v in podclique.metadata.annotations.items() if _is_carried_over(k)},
+        **_substituted(patch.annotations, values),
+    }
+    metadata: JsonObject = {
+        "name": new.name,
+        "namespace": gang.namespace,
+        "labels": dict(labels),
+        "ownerReferences": [naming.controller_reference(podclique).manifest()],
+    }
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    spec = {
+        **_grove_spec(podclique, new, gang.namespace, record.scheduling_gate),
+        **_prepared_spec(patch, values),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def dropped_fields(sent: JsonObject, answered: Mapping[str, object]) -> tuple[str, ...]:
+    """Paths of prepared fields that the server did not store.
+
+    A server whose feature gate is off drops them without an error, and the pod would then be
+    scheduled by itself.
+    """
+    spec = sent.get("spec")
+    stored = answered.get("spec")
+    if not isinstance(spec, dict):
+        return ()
+    prepared = {field: spec[field] for field in _PREPARED_FIELDS if field in spec}
+    return tuple(_lost(prepared, stored, "spec"))
+
+
+def _lost(wanted: Mapping[str, JsonValue], stored: object, path: str) -> Iterator[str]:
+    for key, value in wanted.items():
+        found = stored.get(key) if isinstance(stored, Mapping) else None
+        if isinstance(value, dict) and found is not None:
+            yield from _lost(value, found, f"{path}.{key}")
+        elif found != value:
+            yield f"{path}.{key}"
+
+
+def _selectable(podclique: PodClique) -> dict[str, str]:
+    """The labels by which core and Services find pods; no patch may bend them."""
+    return {
+        key: value
+        for key, value in podclique.metadata.labels.items()
+        if key.startswith(names.RESERVED_PREFIX)
+        or key in (names.LABEL_MANAGED_BY, names.LABEL_PART_OF)
+    }
+
+
+def _is_carried_over(annotation: str) -> bool:
+    # kubectl's copy of the PodClique would say nothing about the pod, and at length.
+    return annotation != names.ANNOTATION_TOPOLOGY_NAME and not annotation.startswith(
+        _KUBECTL_PREFIX
+    )
+
+
+def _grove_spec(podclique: PodClique, new: NewPod, namespace: str, gate: str) -> JsonObject:
+    labels = podclique.metadata.labels
+    pcs = labels.get(names.LABEL_PART_OF, "")
+    pcs_index = int(labels.get(names.LABEL_PCS_REPLICA_INDEX, "0"))
+    name = podclique.metadata.name
+    address = naming.headless_address(pcs, pcs_index, namespace)
+    environment: list[JsonObject] = [
+        {"name": names.ENV_PCS_NAME, "value": pcs},
+        {"name": names.ENV_PCS_INDEX, "value": str(pcs_index)},
+        {"name": names.ENV_PCLQ_NAME, "value": name},
+        {"name": names.ENV_HEADLESS_SERVICE, "value": address},
+        _from_label(names.ENV_PCLQ_POD_INDEX, names.LABEL_POD_INDEX),
+    ]
+    template = podclique.spec.pod_spec
+    return {
+        **with_environment(template, environment),
+        "hostname": naming.hostname(name, new.index),
+        "subdomain": naming.service_name(pcs, pcs_index),
+        "schedulingGates": _with_gate(template.get("schedulingGates"), gate),
+    }
+
+
+def _with_gate(users: JsonValue, gate: str) -> JsonValue:
+    ours: JsonValue = {"name": gate}
+    others = [found for found in users if found != ours] if isinstance(users, list) else []
+    return [*others, ours]
+
+
+def _from_label(variable: str, label: str) -> JsonObject:
+    return {
+        "name": variable,
+        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}},
+    }
+
+
+def _prepared_spec(patch: PodPatch, values: Mapping[str, str]) -> JsonObject:
+    if patch.spec is None:
+        return {}
+    fields = patch.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: _in_value(value, values) for key, value in fields.items()}
+
+
+def _in_value(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, str):
+        return _in_text(value, values)
+    if isinstance(value, dict):
+        return {key: _in_value(item, values) for key, item in value.items()}
+    return value
+
+
+def _substituted(texts: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    return {key: _in_text(text, values) for key, text in texts.items()}
+
+
+def _in_text(text: str, values: Mapping[str, str]) -> str:
+    # One pass: what a placeholder stands for is never looked through for others.
+    return _TOKEN.sub(lambda token: values[token[0]], text)

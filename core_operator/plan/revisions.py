@@ -1,0 +1,113 @@
+"""Hashes of pod templates, and the ControllerRevision in which a set's templates are stored.
+
+A hash covers what the user wrote and nothing else: canonical JSON, in which the order of
+keys, fields that are null and maps that are empty where the model has a default make no
+difference. So neither a new field in the models nor a new version of this program changes a
+hash, and no pod is replaced because controllers were upgraded. The revision covers the
+cliques by name: putting them in another order is no change.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from core_operator.plan import naming
+from shared_api import names
+from shared_api.models import JsonObject, PodCliqueSet, PodCliqueTemplateSpec
+
+# Twelve hexadecimal digits: a legal label value and name part, and plenty for one set's history.
+_DIGEST_BYTES = 6
+
+
+def template_hash(clique: PodCliqueTemplateSpec, priority_class: str | None) -> str:
+    """The hash of what a clique's pods are made from."""
+    return _hash(_with_priority(_template(clique), priority_class))
+
+
+def revision_hash(pcs: PodCliqueSet) -> str:
+    """The hash of all templates of a set."""
+    return _hash(_templates(pcs))
+
+
+def revision_number(pcs: PodCliqueSet, existing: Mapping[str, int]) -> int:
+    """The number of the set's revision, given the numbers of those stored, by object name."""
+    stored = existing.get(naming.revision_name(pcs.metadata.name, revision_hash(pcs)))
+    return max(existing.values(), default=0) + 1 if stored is None else stored
+
+
+def revision_manifest(pcs: PodCliqueSet, number: int = 1) -> JsonObject:
+    """The ControllerRevision that stores the set's templates; its data is what was hashed."""
+    data = _templates(pcs)
+    digest = _hash(data)
+    name = naming.revision_name(pcs.metadata.name, digest)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name,
+            "namespace": pcs.metadata.namespace,
+            "labels": {
+                **naming.set_labels(pcs.metadata.name),
+                names.LABEL_APP_NAME: name,
+            },
+            "ownerReferences": [naming.controller_reference(pcs).manifest()],
+        },
+        "revision": number,
+        "data": data,
+    }
+
+
+def template_annotations(clique: PodCliqueTemplateSpec) -> dict[str, str]:
+    """The annotations that a clique hands to its PodCliques and pods."""
+    return {
+        key: value
+        for key, value in clique.annotations.items()
+        if key != names.ANNOTATION_TOPOLOGY_NAME
+    }
+
+
+def template_labels(clique: PodCliqueTemplateSpec) -> dict[str, str]:
+    """The labels that a clique hands to its PodCliques and pods; ours cannot be forged there."""
+    return {
+        key: value
+        for key, value in clique.labels.items()
+        if not key.startswith(names.RESERVED_PREFIX)
+    }
+
+
+def _template(clique: PodCliqueTemplateSpec) -> JsonObject:
+    template: JsonObject = {"podSpec": clique.spec.pod_spec}
+    labels, annotations = template_labels(clique), template_annotations(clique)
+    if labels:
+        template["labels"] = {**labels}
+    if annotations:
+        template["annotations"] = {**annotations}
+    return template
+
+
+def _templates(pcs: PodCliqueSet) -> JsonObject:
+    cliques: JsonObject = {
+        clique.name: _template(clique)
+        for clique in sorted(pcs.spec.template.cliques, key=lambda clique: clique.name)
+    }
+    return _with_priority({"cliques": cliques}, pcs.spec.template.priority_class_name)
+
+
+def _with_priority(content: JsonObject, priority_class: str | None) -> JsonObject:
+    return {**content, "priorityClassName": priority_class} if priority_class else content
+
+
+def _hash(content: JsonObject) -> str:
+    text = json.dumps(_without_nulls(content), sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _without_nulls(value: JsonValue) -> JsonValue:
+    # In a map a null says the same as no entry; in a list it would be an entry of its own.
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]
+    return value

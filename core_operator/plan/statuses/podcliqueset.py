@@ -1,0 +1,131 @@
+"""Status of a PodCliqueSet: what `kubectl get pcs` alone has to tell.
+
+A replica is available once every PodClique of its own, and enough copies of each of its
+scaling groups, have their minimum ready. The message names the gang that most needs a look,
+with its numbers, and how many others wait. Gangs are listed up to a limit, those that do not
+run first: the list is part of every write, and the PodGangs themselves have it all.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from core_operator.plan import naming
+from core_operator.plan.expansion import CliqueInstance, Expansion
+from core_operator.plan.statuses.conditions import Observation, Verdict, rendered
+from core_operator.plan.statuses.podclique import label_selector
+from core_operator.plan.statuses.podgang import GangSummary
+from core_operator.plan.statuses.reasons import Blocked, worst
+from core_operator.plan.statuses.scaling_group import is_available, is_updated
+from shared_api import names
+from shared_api.models import GangPhase, JsonObject, PodClique, PodCliqueSet, PodCliqueSetStatus
+
+LISTED_GANGS = 100
+EXPLAINED_GANGS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SetState:
+    """What is known about the parts of a set."""
+
+    expansion: Expansion
+    cliques: Mapping[str, PodClique]
+    """The PodCliques that exist, by name."""
+    gangs: Sequence[GangSummary]
+    """In the order of the expansion."""
+    revision_hash: str | None = None
+    problem: Blocked | None = None
+    """Something about the set itself that keeps it from being carried out."""
+
+
+def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> JsonObject:
+    """What core applies."""
+    before = pcs.status or PodCliqueSetStatus()
+    observation = Observation(now, before.conditions, pcs.metadata.generation)
+    available, updated = _replicas(state.expansion, state.cliques)
+    status: JsonObject = {
+        "conditions": rendered(_verdict(pcs, available, state).conditions(observation)),
+        "replicas": pcs.spec.replicas,
+        "availableReplicas": available,
+        "updatedReplicas": updated,
+        "hpaPodSelector": label_selector(naming.set_labels(pcs.metadata.name)),
+        "podGangStatuses": _listed(before, state.gangs, now),
+    }
+    if pcs.metadata.generation is not None:
+        status["observedGeneration"] = pcs.metadata.generation
+    if state.revision_hash is not None:
+        status["currentGenerationHash"] = state.revision_hash
+    return status
+
+
+def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[int, int]:
+    """How many replicas are available, and how many of those are of the current templates."""
+    by_replica: dict[int, list[CliqueInstance]] = defaultdict(list)
+    for instance in expansion.cliques:
+        by_replica[instance.pcs_index].append(instance)
+    available = updated = 0
+    for instances in by_replica.values():
+        if _has_enough(instances, cliques):
+            available += 1
+            updated += all(_is_current(instance, cliques) for instance in instances)
+    return available, updated
+
+
+def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodClique]) -> bool:
+    """Tell whether all that stand alone are available, and of each group as many as it must have."""
+    copies: dict[str, dict[int, bool]] = defaultdict(dict)
+    minimum: dict[str, int] = {}
+    for instance in instances:
+        up = is_available(cliques.get(instance.name))
+        if instance.group is None:
+            if not up:
+                return False
+        else:
+            name, index = instance.group.name, instance.group_index or 0
+            minimum[name] = instance.group.config.min_available
+            copies[name][index] = copies[name].get(index, True) and up
+    return all(sum(of_group.values()) >= minimum[name] for name, of_group in copies.items())
+
+
+def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> bool:
+    clique = cliques.get(instance.name)
+    return (
+        clique is not None
+        and clique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == instance.template_hash
+        and is_updated(clique)
+    )
+
+
+def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Verdict:
+    waiting = [gang.blocked for gang in state.gangs if gang.blocked is not None]
+    found = state.problem or worst(waiting)
+    message = f"{available}/{pcs.spec.replicas} replicas available"
+    if found is not None:
+        message = f"{message}; {found.message}"
+    others = len(waiting) - 1
+    if state.problem is None and others > 0:
+        message = f"{message} (and {others} more {'gang' if others == 1 else 'gangs'})"
+    ready = state.problem is None and available >= pcs.spec.replicas
+    return Verdict(ready=ready, message=message, blocked=found)
+
+
+def _listed(
+    before: PodCliqueSetStatus, gangs: Sequence[GangSummary], now: datetime
+) -> list[JsonValue]:
+    ordered = sorted(gangs, key=lambda gang: gang.phase is GangPhase.RUNNING)[:LISTED_GANGS]
+    explained = [gang.name for gang in ordered if gang.blocked is not None][:EXPLAINED_GANGS]
+    previous = {gang.name: gang.conditions for gang in before.pod_gang_statuses}
+    listed: list[JsonValue] = []
+    for gang in ordered:
+        entry: JsonObject = {"name": gang.name, "phase": gang.phase.value}
+        if gang.blocked is not None and gang.name in explained:
+            observation = Observation(now, previous.get(gang.name, ()))
+            verdict = Verdict(
+                gang.phase is GangPhase.RUNNING, gang.blocked.message, blocked=gang.blocked
+            )
+            entry["conditions"] = rendered(verdict.conditions(observation)[:1])
+        listed.append(entry)
+    return listed

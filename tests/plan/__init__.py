@@ -1,0 +1,1 @@
+"""What should exist, decided without a cluster."""

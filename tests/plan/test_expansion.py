@@ -1,0 +1,181 @@
+"""A set expands to the cliques, groups and gangs that Grove would make of it."""
+
+import re
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core_operator.plan.expansion import (
+    Expansion,
+    clashing_names,
+    clique_named,
+    cliques_of_group,
+    expand,
+    gang_named,
+    min_available,
+    standalone_cliques,
+)
+from shared_api.models import PodCliqueSet
+from tests.plan.samples import (
+    QUICK,
+    clique,
+    group,
+    live_sizes,
+    pod_clique_set,
+    worked_example,
+    workloads,
+)
+
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def gangs_of(expansion: Expansion) -> dict[str, list[str]]:
+    return {gang.name: [member.name for member in gang.cliques] for gang in expansion.gangs}
+
+
+def test_the_worked_example_has_groves_names() -> None:
+    expansion = expand(worked_example(), {})
+    assert [c.name for c in expansion.cliques] == [
+        "w-0-a",
+        "w-0-s-0-b",
+        "w-0-s-0-c",
+        "w-0-s-1-b",
+        "w-0-s-1-c",
+        "w-0-s-2-b",
+        "w-0-s-2-c",
+    ]
+    assert [(g.name, g.replicas) for g in expansion.groups] == [("w-0-s", 3)]
+    assert gangs_of(expansion) == {
+        "w-0": ["w-0-a", "w-0-s-0-b", "w-0-s-0-c"],
+        "w-0-s-0": ["w-0-s-1-b", "w-0-s-1-c"],
+        "w-0-s-1": ["w-0-s-2-b", "w-0-s-2-c"],
+    }
+    assert sum(c.template.spec.replicas for c in expansion.cliques) == 14
+
+
+def test_a_scaled_gang_and_its_members_point_at_the_base_gang() -> None:
+    expansion = expand(worked_example(), {})
+    member = clique_named(expansion, "w-0-s-1-c")
+    scaled = gang_named(expansion, "w-0-s-0")
+    base = gang_named(expansion, "w-0")
+    assert member is not None
+    assert member.group is not None
+    assert (member.gang, member.base_gang) == ("w-0-s-0", "w-0")
+    assert (member.group.name, member.group_index, member.pcs_index) == ("w-0-s", 1, 0)
+    assert scaled is not None
+    assert scaled.base == "w-0"
+    assert base is not None
+    assert base.base is None
+    assert {c.base_gang for c in base.cliques} == {None}
+
+
+def test_all_base_gangs_come_before_the_scaled_ones() -> None:
+    pcs = pod_clique_set(clique("b"), groups=(group("s", "b", replicas=2),), replicas=2)
+    assert [gang.name for gang in expand(pcs, {}).gangs] == ["w-0", "w-1", "w-0-s-0", "w-1-s-0"]
+
+
+def test_members_of_a_group_are_in_the_order_that_the_group_names_them() -> None:
+    pcs = pod_clique_set(
+        clique("a"), clique("b"), clique("c"), groups=(group("s", "c", "a", minimum=1),)
+    )
+    assert gangs_of(expand(pcs, {})) == {"w-0": ["w-0-b", "w-0-s-0-c", "w-0-s-0-a"]}
+
+
+def test_the_live_size_of_a_group_wins_over_the_sets() -> None:
+    expansion = expand(worked_example(), {"w-0-s": 2})
+    assert [g.replicas for g in expansion.groups] == [2]
+    assert list(gangs_of(expansion)) == ["w-0", "w-0-s-0"]
+
+
+def test_sizes_of_other_groups_do_not_matter() -> None:
+    assert expand(worked_example(), {"w-1-s": 9, "other": 9}) == expand(worked_example(), {})
+
+
+def test_a_group_is_never_smaller_than_what_its_base_gang_waits_for() -> None:
+    pcs = pod_clique_set(clique("b"), groups=(group("s", "b", replicas=3, minimum=2),))
+    expansion = expand(pcs, {"w-0-s": 1})
+    assert [g.replicas for g in expansion.groups] == [2]
+    assert gangs_of(expansion) == {"w-0": ["w-0-s-0-b", "w-0-s-1-b"]}
+
+
+def test_a_set_of_no_replicas_is_nothing() -> None:
+    pcs = pod_clique_set(clique("a"), replicas=0)
+    assert expand(pcs, {}) == Expansion((), (), ())
+
+
+def test_what_should_not_exist_is_not_found() -> None:
+    expansion = expand(worked_example(), {})
+    assert gang_named(expansion, "w-1") is None
+    assert clique_named(expansion, "w-0-b") is None
+    assert cliques_of_group(expansion, "w-0-t") == ()
+
+
+def test_a_clique_without_a_minimum_needs_all_its_pods() -> None:
+    assert min_available(clique("a", 3)) == 3
+    assert min_available(clique("a", 3, 2)) == 2
+
+
+def test_cliques_that_would_share_a_name_are_reported() -> None:
+    clash = pod_clique_set(clique("s-0-b"), clique("b"), groups=(group("s", "b"),))
+    assert clashing_names(expand(clash, {})) == ("w-0-s-0-b",)
+    assert clashing_names(expand(worked_example(), {})) == ()
+
+
+@QUICK
+@given(st.data(), workloads())
+def test_every_clique_is_in_the_one_gang_that_it_names(
+    data: st.DataObject, pcs: PodCliqueSet
+) -> None:
+    expansion = expand(pcs, data.draw(live_sizes(pcs)))
+    members = [(gang.name, member) for gang in expansion.gangs for member in gang.cliques]
+    assert Counter(m.name for _, m in members) == Counter(c.name for c in expansion.cliques)
+    for gang, member in members:
+        assert member.gang == gang
+
+
+@QUICK
+@given(st.data(), workloads())
+def test_names_are_unique_dns_labels(data: st.DataObject, pcs: PodCliqueSet) -> None:
+    expansion = expand(pcs, data.draw(live_sizes(pcs)))
+    for made in (expansion.cliques, expansion.groups, expansion.gangs):
+        found = [instance.name for instance in made]
+        assert len(set(found)) == len(found)
+        assert all(DNS_LABEL.fullmatch(name) for name in found)
+
+
+@QUICK
+@given(st.data(), workloads())
+def test_sizes_add_up(data: st.DataObject, pcs: PodCliqueSet) -> None:
+    expansion = expand(pcs, data.draw(live_sizes(pcs)))
+    for made in expansion.groups:
+        members = cliques_of_group(expansion, made.name)
+        assert len(members) == made.replicas * len(made.config.clique_names)
+        in_base = [m for m in members if m.base_gang is None]
+        assert len(in_base) == made.config.min_available * len(made.config.clique_names)
+    grouped = sum(len(cliques_of_group(expansion, g.name)) for g in expansion.groups)
+    assert grouped + len(standalone_cliques(expansion)) == len(expansion.cliques)
+
+
+@QUICK
+@given(st.data(), workloads())
+def test_expanding_is_repeatable_and_changes_nothing(
+    data: st.DataObject, pcs: PodCliqueSet
+) -> None:
+    sizes = data.draw(live_sizes(pcs))
+    before, sizes_before = pcs.model_copy(deep=True), dict(sizes)
+    first = expand(pcs, sizes)
+    assert expand(pcs.model_copy(deep=True), dict(sizes)) == first
+    assert (pcs, sizes) == (before, sizes_before)
+
+
+@QUICK
+@given(st.data(), workloads())
+def test_growing_a_group_leaves_what_there_is_as_it_was(
+    data: st.DataObject, pcs: PodCliqueSet
+) -> None:
+    sizes = data.draw(live_sizes(pcs))
+    before = expand(pcs, sizes)
+    after = expand(pcs, {g.name: g.replicas + 1 for g in before.groups})
+    kept = gangs_of(after)
+    assert gangs_of(before).items() <= kept.items()

@@ -1,0 +1,184 @@
+"""What is not running says why, in one bounded word and one sentence with numbers."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from core_operator.plan.statuses.reasons import (
+    Blocked,
+    Blocking,
+    blocked,
+    gang_blocked,
+    scheduling_cause,
+    worst,
+)
+from tests.plan.pod_samples import (
+    BOUND,
+    GATED,
+    READY,
+    RELEASED,
+    PodState,
+    condition,
+    gang,
+    pod,
+)
+
+NO_GPU = "0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 Insufficient nvidia.com/gpu."
+STUCK = replace(RELEASED, said=NO_GPU)
+PROGRAMMED = condition("Programmed")
+
+
+def told(*states: PodState, wanted: int | None = None, conditions: tuple[object, ...] = ()) -> str:
+    """Word and sentence, as in `Word: sentence`."""
+    pods = [pod(index, state) for index, state in enumerate(states)]
+    found = gang_blocked(
+        gang(("w-0-a", 1, []), conditions=conditions),
+        pods,
+        len(pods) if wanted is None else wanted,
+    )
+    return "" if found is None else f"{found.reason}: {found.message}"
+
+
+def test_a_gang_that_waits_for_gpus() -> None:
+    states = [BOUND] * 6 + [STUCK] * 2
+    assert (
+        told(*states) == "PodsNotScheduled: gang w-0: 6/8 pods scheduled; 2 wait for nvidia.com/gpu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "conditions", "expected"),
+    [
+        ([READY, READY], (), ""),
+        ([READY, BOUND], (), "PodsNotReady: gang w-0: 1/2 pods ready; 1 starting"),
+        (
+            [READY, *[replace(BOUND, waiting="CrashLoopBackOff")] * 2],
+            (),
+            "PodsNotReady: gang w-0: 1/3 pods ready; 2 in CrashLoopBackOff",
+        ),
+        ([RELEASED, RELEASED], (), "PodsNotScheduled: gang w-0: 0/2 pods scheduled"),
+        (
+            [STUCK, RELEASED, RELEASED],
+            (),
+            "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 2 wait for the rest of the gang,"
+            " 1 waits for nvidia.com/gpu",
+        ),
+        (
+            [RELEASED, RELEASED],
+            (condition("Scheduled", "False", "Unschedulable", "queue is over its quota"),),
+            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 not placed: queue is over its quota",
+        ),
+        (
+            [GATED, GATED],
+            (),
+            "NotProgrammed: gang w-0: 2/2 pods held until backend example has programmed the gang",
+        ),
+        (
+            [GATED],
+            (condition("Programmed", "False", "Failed", "quota of PodGroups exhausted"),),
+            "NotProgrammed: gang w-0: 1/1 pods held until backend example has programmed the gang:"
+            " quota of PodGroups exhausted",
+        ),
+        (
+            [replace(GATED, gates=("example.org/quota",)), READY],
+            (PROGRAMMED,),
+            "HeldByGates: gang w-0: 1/2 pods held by example.org/quota",
+        ),
+        (
+            [GATED, GATED],
+            (PROGRAMMED, condition("Released", "False", "BaseGangNotScheduled", "waits for b")),
+            "BaseGangNotScheduled: gang w-0: 2/2 pods held; waits for b",
+        ),
+        (
+            [GATED],
+            (condition("BackendSelected", "False", "BackendUnavailable", "no heartbeat for 9 s"),),
+            "BackendUnavailable: gang w-0: no heartbeat for 9 s",
+        ),
+        (
+            [GATED],
+            (condition("Accepted", "False", "TooManyGroups", "9 groups, at most 8"),),
+            "NotAccepted: gang w-0: 9 groups, at most 8",
+        ),
+    ],
+)
+def test_the_first_stage_that_is_not_passed_is_the_reason(
+    states: list[PodState], conditions: tuple[object, ...], expected: str
+) -> None:
+    assert told(*states, conditions=conditions) == expected
+
+
+def test_pods_that_do_not_exist_are_counted() -> None:
+    assert told(GATED, wanted=8) == "PodsMissing: gang w-0: 1/8 pods exist"
+
+
+def test_a_backend_that_is_gone_is_no_reason_for_pods_that_have_a_node() -> None:
+    dead = (condition("BackendSelected", "False", "BackendUnavailable", "no heartbeat"),)
+    assert told(READY, READY, conditions=dead) == ""
+    assert told(READY, BOUND, conditions=dead).startswith("PodsNotReady")
+    assert told(READY, RELEASED, conditions=dead).startswith("BackendUnavailable")
+
+
+def test_a_gate_that_is_gone_is_no_reason_any_more() -> None:
+    held = pod(0, GATED)
+    lifted = msgspec.structs.replace(held, spec=pod(0, RELEASED).spec)
+    found = blocked(None, [lifted], 1)
+    assert found == Blocked(Blocking.UNSCHEDULABLE, "0/1 pods scheduled")
+
+
+def test_pods_without_a_gang_are_explained_too() -> None:
+    found = blocked(None, [pod(0, GATED)], 1)
+    assert found is not None
+    assert found.message == "1/1 pods held until a backend has programmed the gang"
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        (
+            "0/5 nodes are available: 3 Insufficient cpu, 2 Insufficient memory. preemption: 0/5"
+            " nodes are available: 5 No preemption victims found for incoming pod.",
+            "wait for cpu and memory",
+        ),
+        (
+            "0/3 nodes are available: 3 node(s) had untolerated taint {gpu: present}. preemption:"
+            " 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+            "wait for nodes without taint gpu",
+        ),
+        (
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
+            " preemption: not eligible.",
+            "not placed: 3 node(s) didn't match Pod's node affinity/selector",
+        ),
+        (
+            'rejected due to member Pod "x" with reason "0/2 nodes are available: 2 Insufficient'
+            ' example.com/nic."',
+            "wait for example.com/nic",
+        ),
+        ("queue  research\nis over quota", "not placed: queue research is over quota"),
+    ],
+)
+def test_a_schedulers_words_are_cut_down_to_what_is_short(message: str, cause: str) -> None:
+    assert scheduling_cause(message) == cause
+
+
+def test_sentences_stay_short_however_many_causes_there_are() -> None:
+    states = [replace(RELEASED, said=f"Insufficient r{n}") for n in range(6)]
+    sentence = told(*states)
+    assert "1 waits for r0, 1 waits for r1, 1 waits for r2, 3 for other reasons" in sentence
+    assert len(told(replace(RELEASED, said="x" * 5000))) < 250
+
+
+def test_words_of_backends_do_not_widen_the_set_of_reasons() -> None:
+    for reason in ("Unsupported", "Whatever", "Conflict"):
+        odd = (condition("Accepted", "False", reason, "m"),)
+        assert told(GATED, conditions=odd).split(":")[0] in set(Blocking)
+
+
+def test_what_needs_a_person_is_told_first() -> None:
+    waiting = Blocked(Blocking.PODS_MISSING, "a")
+    stuck = Blocked(Blocking.BACKEND_UNKNOWN, "b")
+    assert worst([waiting, stuck]) == stuck
+    assert worst([waiting]) == waiting
+    assert worst([]) is None
+    assert (waiting.stalled, stuck.stalled) == (False, True)

@@ -1,0 +1,163 @@
+"""A PodGang says which backend it has and whether its pods are there, and nothing twice."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+import pytest
+
+from core_operator.plan.backends import Choice
+from core_operator.plan.gang_pods import BaseState, gang_groups
+from core_operator.plan.release import plan_release
+from core_operator.plan.statuses.podgang import gang_summary, podgang_status
+from shared_api.models import PodGang, SchedulerBackendSpec
+from tests.plan.pod_samples import (
+    BOUND,
+    CLIQUE,
+    GATED,
+    LATER,
+    NOW,
+    READY,
+    RELEASED,
+    PodState,
+    condition,
+    gang,
+    pod,
+    podclique,
+)
+from tests.plan.samples import record
+
+RECORD = record("")
+RECREATE = record("", release={"memberLost": "RecreateGang"})
+CHOSEN = Choice("example", "s", ok=True, reason="Selected", message="backend 'example' by default")
+BASE = BaseState("w-0", bound=1, minimum=3, is_placed=False)
+
+
+def gang_in(states: Sequence[PodState], conditions: Sequence[object] = ()) -> PodGang:
+    return gang((CLIQUE, 2, [f"{CLIQUE}-{i}" for i in range(len(states))]), conditions=conditions)
+
+
+def status_of(
+    of: PodGang,
+    *states: PodState,
+    choice: Choice = CHOSEN,
+    backend: SchedulerBackendSpec = RECORD,
+    base: BaseState | None = None,
+    now: datetime = NOW,
+) -> dict[str, Any]:
+    pods = [pod(index, state) for index, state in enumerate(states)]
+    groups = gang_groups(of, pods, {CLIQUE: podclique(2)})
+    release = plan_release(of, groups, backend, base)
+    return cast("dict[str, Any]", podgang_status(of, choice, backend, release, now))
+
+
+def said(status: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
+    return {c["type"]: (c["status"], c["reason"], c["message"]) for c in status["conditions"]}
+
+
+def test_a_gang_whose_pods_are_being_created() -> None:
+    assert status_of(gang_in([]), GATED) == {
+        "conditions": [
+            {
+                "type": "BackendSelected",
+                "status": "True",
+                "reason": "Selected",
+                "message": "backend 'example' by default",
+                "lastTransitionTime": "2026-03-01T12:00:00Z",
+            },
+            {
+                "type": "Initialized",
+                "status": "False",
+                "reason": "PodGangPodsCreationPending",
+                "message": "not all of 2 pods exist and are in the PodGang",
+                "lastTransitionTime": "2026-03-01T12:00:00Z",
+            },
+        ]
+    }
+
+
+def test_the_happy_path_is_told_in_two_statuses() -> None:
+    states: list[list[PodState]] = [
+        [],
+        [GATED],
+        [GATED, GATED],
+        [RELEASED, GATED],
+        [RELEASED, RELEASED],
+        [BOUND, BOUND],
+        [READY, READY],
+    ]
+    told: list[dict[str, Any]] = []
+    status: dict[str, Any] = {"conditions": []}
+    for at in states:
+        of = gang_in(at, [*status["conditions"], condition("Programmed")])
+        status = status_of(of, *at, now=LATER if told else NOW)
+        if status not in told:
+            told.append(status)
+    assert [said(one)["Initialized"][0] for one in told] == ["False", "True"]
+
+
+def test_a_backend_that_cannot_have_the_gang_is_told_with_the_others() -> None:
+    choice = replace(
+        CHOSEN,
+        ok=False,
+        reason="BackendUnavailable",
+        message="no heartbeat",
+        passed_over=("backend 'b' lacks Gang",),
+    )
+    told = said(status_of(gang_in([]), choice=choice))
+    assert told["BackendSelected"] == (
+        "False",
+        "BackendUnavailable",
+        "no heartbeat; backend 'b' lacks Gang",
+    )
+
+
+def test_without_a_record_the_gang_is_not_initialized() -> None:
+    choice = replace(CHOSEN, backend=None, ok=False, reason="BackendUnknown", message="m")
+    status = cast("dict[str, Any]", podgang_status(gang_in([]), choice, None, None, NOW))
+    assert said(status)["Initialized"][0] == "False"
+
+
+def test_a_scaled_gang_says_that_it_waits_and_later_that_it_was_released() -> None:
+    states = [GATED, GATED]
+    waiting = status_of(gang_in(states, [condition("Programmed")]), *states, base=BASE)
+    assert said(waiting)["Released"] == (
+        "False",
+        "BaseGangNotScheduled",
+        "waits for base gang w-0: 1/3 pods scheduled",
+    )
+    free = status_of(gang_in(states, waiting["conditions"]), RELEASED, RELEASED)
+    assert said(free)["Released"][:2] == ("True", "Released")
+
+
+@pytest.mark.parametrize(("states", "status"), [([RELEASED] * 2, "True"), ([GATED] * 2, "False")])
+def test_a_backend_that_has_to_know_is_told_whether_the_release_was_complete(
+    states: list[PodState], status: str
+) -> None:
+    told = said(status_of(gang_in(states), *states, backend=RECREATE))
+    assert told["Released"][0] == status
+    assert "Released" not in said(status_of(gang_in(states), *states))
+
+
+def test_conditions_of_the_backend_are_not_ours_to_apply() -> None:
+    theirs = [condition("Programmed"), condition("Scheduled"), condition("Ready")]
+    told = said(status_of(gang_in([GATED], theirs), GATED))
+    assert set(told) == {"BackendSelected", "Initialized"}
+
+
+@pytest.mark.parametrize(
+    ("states", "phase", "message"),
+    [
+        ([], "Pending", "gang w-0: 0/2 pods exist"),
+        ([RELEASED, BOUND], "Pending", "gang w-0: 1/2 pods scheduled"),
+        ([READY, BOUND], "Starting", "gang w-0: 1/2 pods ready; 1 starting"),
+        ([READY, READY], "Running", None),
+    ],
+)
+def test_a_gang_in_one_line(states: list[PodState], phase: str, message: str | None) -> None:
+    of = gang_in(states)
+    pods = [pod(index, state) for index, state in enumerate(states)]
+    summary = gang_summary(of, gang_groups(of, pods, {CLIQUE: podclique(2)}))
+    assert (summary.name, summary.phase.value) == ("w-0", phase)
+    assert (summary.blocked.message if summary.blocked else None) == message
