@@ -48,6 +48,8 @@ class _Entry:
     priority: int
     due: float
     ready: bool = False
+    timer: int = -1
+    """Tells its timer from those that an earlier wish for the same key has left behind."""
 
     def merge(self, priority: int, due: float) -> None:
         self.priority = max(self.priority, priority)
@@ -211,20 +213,21 @@ class Queue(Generic[K]):
         # woken often and asks for a far re-check each time would fill the heap.
         if len(self._timers) > 64 and len(self._timers) > 2 * len(self._entries):
             self._timers = [
-                (other.due, next(self._order), waiting)
+                (other.due, other.timer, waiting)
                 for waiting, other in self._entries.items()
                 if not other.ready and waiting != key
             ]
             heapq.heapify(self._timers)
-        heapq.heappush(self._timers, (entry.due, next(self._order), key))
+        entry.timer = next(self._order)
+        heapq.heappush(self._timers, (entry.due, entry.timer, key))
         if self._getters:
             self._set_alarm()
 
     def _promote(self, now: float) -> None:
         while self._timers and self._timers[0][0] <= now:
-            due, _, key = heapq.heappop(self._timers)
+            _, timer, key = heapq.heappop(self._timers)
             entry = self._entries.get(key)
-            if entry is not None and not entry.ready and entry.due == due:
+            if entry is not None and not entry.ready and entry.timer == timer:
                 self._make_ready(key, entry)
 
     def _set_alarm(self) -> None:
