@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 KUBERNETES ?= 1.36
 
 .DEFAULT_GOAL := help
-.PHONY: help check test demo bench-cluster bench-runtime crds fmt lock clean
+.PHONY: help check test demo bench bench-cluster bench-runtime crds fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: check ## check, then everything on a real control plane
 
 demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends by itself)
 	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)
+
+bench: $(STAMP) ## The product's benchmark: 1,000 pods in 500 gangs, beside a bare client
+	@$(PY) -m benchmarks.product
 
 bench-cluster: $(STAMP) ## What this control plane can do: the yardstick of later benchmarks
 	@$(PY) -m local_cluster bench --kubernetes $(KUBERNETES)

@@ -1,0 +1,71 @@
+"""How much of the machine others had while something was measured.
+
+A ratio of two halves means little if a third party was busy during one of them. What this
+process and its descendants used is ours; the rest of the time that the processors were not
+idle, or were given to another virtual machine, is the others'.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.product.measures import cpu_ticks
+
+_IDLE = (3, 4)
+"""Places of idle and waiting time in the first line of /proc/stat."""
+_GUESTS = 8
+"""From here on time is counted that is in earlier places too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Clock ticks since the machine started."""
+
+    total: int
+    busy: int
+    ours: int
+
+
+def usage() -> Usage:
+    """What has been used so far."""
+    line = Path("/proc/stat").read_text().splitlines()[0]
+    ticks = [int(field) for field in line.split()[1:]][:_GUESTS]
+    idle = sum(ticks[place] for place in _IDLE)
+    return Usage(sum(ticks), sum(ticks) - idle, of_tree(_processes(), os.getpid()))
+
+
+def others_share(before: Usage, after: Usage) -> float:
+    """The part of the machine that others had in between, from 0 to 1."""
+    busy, ours = after.busy - before.busy, after.ours - before.ours
+    return max(0.0, (busy - ours) / (after.total - before.total))
+
+
+def _processes() -> dict[int, str]:
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found[int(entry.name)] = (entry / "stat").read_text()
+            except OSError:
+                continue  # it has ended
+    return found
+
+
+def of_tree(stats: Mapping[int, str], root: int) -> int:
+    """Ticks of a process and all its descendants, given each /proc/PID/stat."""
+    children: dict[int, list[int]] = {}
+    for pid, stat in stats.items():
+        children.setdefault(parent(stat), []).append(pid)
+    return sum(cpu_ticks(stats[pid]) for pid in _descendants(children, root) if pid in stats)
+
+
+def parent(stat: str) -> int:
+    """The parent's number in /proc/PID/stat."""
+    return int(stat.rsplit(")", 1)[1].split()[1])
+
+
+def _descendants(children: Mapping[int, list[int]], root: int) -> Iterable[int]:
+    yield root
+    for child in children.get(root, ()):
+        yield from _descendants(children, child)

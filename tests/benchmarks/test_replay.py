@@ -1,0 +1,78 @@
+"""Recorded writes become writes that another cluster accepts."""
+
+import json
+
+from benchmarks.product.replay import Recorded, plan, until_released
+
+SET, CLIQUE, POD = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "abc")
+APPLY = "application/apply-patch+yaml"
+
+
+def write(number: int, target: str, uid: str, body: object) -> Recorded:
+    return Recorded(number, "PATCH", target, APPLY, json.dumps(body), uid)
+
+
+def owned_by(uid: str, **metadata: str) -> dict[str, object]:
+    return {"metadata": {"ownerReferences": [{"uid": uid}], **metadata}}
+
+
+def lift_gate(number: int) -> Recorded:
+    path = "/spec/schedulingGates/0"
+    body = [
+        {"op": "test", "path": "/metadata/uid", "value": POD},
+        {"op": "remove", "path": path},
+    ]
+    return write(number, "/pods/p", POD, body)
+
+
+def test_only_what_was_sent_until_the_last_gate_is_replayed() -> None:
+    recorded = [
+        lift_gate(7),
+        write(3, "/a", CLIQUE, {}),
+        write(9, "/late", CLIQUE, {}),
+        lift_gate(5),
+    ]
+    assert [item.number for item in until_released(recorded)] == [3, 5, 7]
+
+
+def test_a_uid_becomes_the_one_that_the_object_has_now() -> None:
+    (step,) = plan([write(1, "/cliques/c", CLIQUE, owned_by(SET))], frozenset({SET}))
+    assert json.loads(step.body({SET: "new"})) == owned_by("new")
+
+
+def test_a_write_waits_for_the_objects_that_it_names() -> None:
+    steps = plan(
+        [
+            write(1, "/cliques/c", CLIQUE, owned_by(SET)),
+            write(2, "/services/s", "other", owned_by(SET)),
+            write(3, "/pods/p", POD, owned_by(CLIQUE)),
+            lift_gate(4),
+        ],
+        frozenset({SET}),
+    )
+    assert [sorted(step.waits_for) for step in steps] == [[], [], [0], [2]]
+
+
+def test_writes_to_one_object_keep_their_order() -> None:
+    steps = plan(
+        [write(number, f"/cliques/c/{number}", CLIQUE, {"a": number}) for number in range(3)],
+        frozenset(),
+    )
+    assert [sorted(step.waits_for) for step in steps] == [[], [0], [1]]
+
+
+def test_a_uid_that_nobody_creates_is_left_as_it_is() -> None:
+    (step,) = plan([write(1, "/a", CLIQUE, owned_by(POD))], frozenset())
+    assert json.loads(step.body({})) == owned_by(POD)
+
+
+def test_versions_of_the_old_cluster_are_left_out_and_create_only_stays() -> None:
+    steps = plan(
+        [
+            write(1, "/a", CLIQUE, {"metadata": {"name": "a", "resourceVersion": "1"}}),
+            write(2, "/b", POD, {"metadata": {"name": "b", "resourceVersion": "4711"}}),
+        ],
+        frozenset(),
+    )
+    bodies = [json.loads(step.body({}))["metadata"] for step in steps]
+    assert bodies == [{"name": "a", "resourceVersion": "1"}, {"name": "b"}]
