@@ -47,7 +47,7 @@ def test_every_documented_command_is_known_to_these_tests() -> None:
         f"{_IN_PLAY} kubectl get nodes",
         f"{_IN_PLAY} status",
         f"{_IN_PLAY} down",
-        "kubectl apply -f crds/",
+        "kubectl apply --server-side -k deploy/core",
     }
 
 
@@ -84,7 +84,7 @@ def test_cluster_to_play_with_comes_and_goes(state: Path) -> None:
     nodes = _run(f"{_IN_PLAY} kubectl get nodes")
     assert nodes.stdout.count(" Ready ") == 9, nodes.stdout
     # kubectl itself is never run as documented: it would reach for the user's own context.
-    applied = _run(f"{_IN_PLAY} kubectl apply -f crds/")
+    applied = _run(f"{_IN_PLAY} kubectl apply --server-side -k deploy/core")
     assert applied.returncode == 0, applied.stderr
     status = _run(f"{_IN_PLAY} status")
     assert status.returncode == 0, status.stdout
