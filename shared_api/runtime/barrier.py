@@ -62,6 +62,10 @@ class Barrier:
                 del self._deletions[key]
                 self._wake(key)
 
+    def is_leaving(self, key: ObjectKey) -> bool:
+        """Tell whether we deleted an object of this key and have not seen it go yet."""
+        return key in self._deletions
+
     def is_caught_up(self, key: ObjectKey) -> bool:
         """Tell whether everything that we did to this key has been seen."""
         return key not in self._versions and key not in self._deletions

@@ -95,6 +95,13 @@ class Cache(Generic[T]):
         if held is not None and held.metadata.deletion_timestamp is None:
             self.barrier.note_deletion(key, uid)
 
+    def is_leaving(self, key: ObjectKey) -> bool:
+        """Tell whether we deleted an object that is still shown.
+
+        What it owned may go before the cache hears of its own removal.
+        """
+        return self.barrier.is_leaving(key)
+
     def is_caught_up(self, key: ObjectKey) -> bool:
         """Tell whether the cache has seen all that we did to this key."""
         return self.barrier.is_caught_up(key)

@@ -100,14 +100,42 @@ def extract(live: object, fields: Mapping[str, object]) -> object:
             if name[:2] == "f:" and name[2:] in live
         }
     if isinstance(live, list):
-        wanted = [(_matcher(name), fields[name]) for name in parts]
+        wanted = _Entries(parts, fields)
         return [
             extract(item, cast("Mapping[str, object]", inner))
             for item in live
-            for (kind, pattern), inner in wanted
-            if _matches(item, kind, pattern)
+            if (inner := wanted.of(item)) is not None
         ]
     return live
+
+
+class _Entries:
+    """The entries of a list that a FieldsV1 set names, by their keys or by their values.
+
+    Looked up, not compared one by one: a status may list hundreds of things.
+    """
+
+    def __init__(self, names: list[str], fields: Mapping[str, object]) -> None:
+        self._by_keys: dict[tuple[str, ...], dict[tuple[object, ...], object]] = {}
+        self._by_value: dict[object, object] = {}
+        for name in names:
+            kind, pattern = _matcher(name)
+            if kind == "k:" and isinstance(pattern, Mapping):
+                of_keys = self._by_keys.setdefault(tuple(pattern), {})
+                of_keys[tuple(pattern.values())] = fields[name]
+            elif kind == "v:":
+                self._by_value[pattern] = fields[name]
+
+    def of(self, item: object) -> object | None:
+        """What is owned of an entry; None if it is not."""
+        if not isinstance(item, dict):
+            # Sets hold plain values; what is no such value is in none.
+            return None if isinstance(item, list) else self._by_value.get(item)
+        for keys, owned in self._by_keys.items():
+            found = owned.get(tuple(item.get(key) for key in keys))
+            if found is not None:
+                return found
+        return None
 
 
 def _fingerprints(body: bytes) -> Iterator[tuple[tuple[str, str], bytes]]:
@@ -145,9 +173,3 @@ def _without_nothing(value: object) -> object:
 @functools.lru_cache(maxsize=4096)
 def _matcher(name: str) -> tuple[str, object]:
     return name[:2], msgspec.json.decode(name[2:])
-
-
-def _matches(item: object, kind: str, pattern: object) -> bool:
-    if kind == "k:" and isinstance(item, Mapping) and isinstance(pattern, Mapping):
-        return all(item.get(key) == value for key, value in pattern.items())
-    return kind == "v:" and item == pattern
