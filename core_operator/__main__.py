@@ -1,0 +1,39 @@
+"""`python -m core_operator --config FILE`: the process.
+
+Exit codes: 0 after a signal to stop, 2 with one line if the settings or the access to the
+cluster cannot be used. Everything else that ends the process is a defect and has a traceback.
+"""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from core_operator.app import run
+from core_operator.settings import Settings, SettingsError, load
+from shared_api.kube.errors import ConfigError
+from shared_api.runtime import logs
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until stopped; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m core_operator", description=__doc__)
+    parser.add_argument("--config", type=Path, help="file of settings; defaults without one")
+    parser.add_argument("--host", help="address to listen on, instead of that of the settings")
+    options = parser.parse_args(arguments)
+    try:
+        settings = load(options.config) if options.config else Settings()
+        if options.host:
+            # Of all settings the one in which replicas differ.
+            server = settings.server.model_copy(update={"host": options.host})
+            settings = settings.model_copy(update={"server": server})
+        logs.configure(settings.logging.format, settings.logging.level)
+        asyncio.run(run(settings))
+    except (SettingsError, ConfigError) as error:
+        sys.stderr.write(f"core_operator: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

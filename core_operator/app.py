@@ -1,0 +1,81 @@
+"""Puts the operator together: clients, election, recorder, caches and controllers.
+
+Nothing happens on import, and nothing is global. A test runs the same `run` in its own event
+loop with a client of its own; the process adds signals, logs and an exit code.
+"""
+
+import contextlib
+import os
+import socket
+import uuid
+from collections.abc import Callable
+
+from core_operator.caches import watch_all
+from core_operator.controllers import Controllers
+from core_operator.metrics import CoreMetrics
+from core_operator.settings import Settings
+from core_operator.view import View
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.access import Access, from_environment
+from shared_api.kube.client import Client
+from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.deadman import DeadMansSwitch
+from shared_api.runtime.event_objects import Reporter
+from shared_api.runtime.events import Recorder
+from shared_api.runtime.leader import Elector, Terms
+from shared_api.runtime.manager import Manager
+from shared_api.runtime.server import Address
+from shared_api.runtime.telemetry import Telemetry
+
+
+def identity() -> str:
+    """A name that no other process ever had."""
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+
+
+def assemble(
+    settings: Settings, client: Client, telemetry: Telemetry, elector: Elector | None = None
+) -> Manager:
+    """An operator that is ready to run."""
+    who = identity() if elector is None else elector.identity
+    reporter = Reporter(names.FIELD_MANAGER_CORE, who)
+    recorder = Recorder(client, reporter, telemetry, fence=elector)
+    address = Address(settings.server.host, settings.server.port)
+    manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
+    view = View(watch_all(manager), settings.backends.default)
+    shop = Workshop(
+        settings,
+        client,
+        view,
+        telemetry,
+        CoreMetrics(telemetry),
+        recorder=recorder,
+        fence=manager.fence,
+    )
+    for controller in Controllers(shop):
+        manager.add(controller)
+    return manager
+
+
+async def run(settings: Settings, access: Callable[[], Access] = from_environment) -> None:
+    """Live until told to stop."""
+    telemetry = Telemetry()
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            Client(access(), observe=telemetry.request, user_agent=names.FIELD_MANAGER_CORE)
+        )
+        elector = None
+        if settings.leader_election.enabled:
+            # Its own connections: a renewal must never queue behind other work.
+            election = await stack.enter_async_context(
+                Client(access(), user_agent=names.FIELD_MANAGER_CORE)
+            )
+            elector = Elector(
+                election,
+                ObjectKey(settings.leader_election.namespace, settings.leader_election.name),
+                identity(),
+                telemetry,
+                terms=Terms(switch=DeadMansSwitch()),
+            )
+        await assemble(settings, client, telemetry, elector).run()

@@ -1,0 +1,109 @@
+"""Whether a backend is there: the Available condition of its SchedulerBackend record.
+
+A backend lives while it renews its Lease. How long ago that was is measured by our own clock
+from when we saw it, so clocks that differ do not matter. A Lease that was given back ends at
+once. Right after a start nobody knows how old a Lease is; what the record said before stands
+until it is renewed or the time is up. Gangs are not touched here: they see the record.
+"""
+
+from dataclasses import dataclass
+
+from core_operator import caches as kinds
+from core_operator.plan.statuses.conditions import Observation, rendered
+from core_operator.status_reconcilers import status_of
+from core_operator.view import condition
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import Condition, SchedulerBackend
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.lease import Lease
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.writing import Behalf, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """Whether a backend lives, why, and for how many seconds that is certain."""
+
+    alive: bool
+    message: str
+    good_for: float | None = None
+
+
+class BackendReconciler:
+    """Liveness of backends."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._applier = applier
+        self._caches = shop.view.caches
+        self._target = Target(kinds.BACKENDS, self._caches.backends)
+        self._renewed: dict[ObjectKey, float] = {}
+        self._found_at_start: set[ObjectKey] = set()
+        self._caches.leases.subscribe(self._on_lease)
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Judge one backend."""
+        found = self._caches.backends.get(key)
+        if found is None or found.metadata.deletion_timestamp is not None:
+            return None
+        record = found.object
+        previous = record.status.conditions if record.status is not None else ()
+        said = condition(previous, names.CONDITION_AVAILABLE)
+        liveness = self._liveness(record, said)
+        available = Observation(self._shop.now(), previous).condition(
+            names.CONDITION_AVAILABLE,
+            holds=liveness.alive,
+            reason=names.REASON_BACKEND_AVAILABLE
+            if liveness.alive
+            else names.REASON_BACKEND_UNAVAILABLE,
+            message=liveness.message,
+        )
+        manifest = status_of(record, {"conditions": rendered((available,))})
+        await self._applier.apply_status(self._target, manifest, Behalf(key))
+        if said is not None and said.status != available.status:
+            self._shop.tell(record, available.reason, available.message, warning=not liveness.alive)
+        return Result(requeue_after=liveness.good_for) if liveness.good_for else None
+
+    def _liveness(self, record: SchedulerBackend, said: Condition | None) -> Liveness:
+        conditions = record.status.conditions if record.status is not None else ()
+        ready = condition(conditions, names.CONDITION_READY)
+        if ready is not None and ready.status == "False":
+            return Liveness(alive=False, message=f"it says that it is not ready: {ready.message}")
+        if record.spec.lease is None:
+            return Liveness(alive=True, message="it has no Lease, and counts as alive")
+        return self._by_lease(ObjectKey(record.spec.lease.namespace, record.spec.lease.name), said)
+
+    def _by_lease(self, key: ObjectKey, said: Condition | None) -> Liveness:
+        lease = self._caches.leases.get(key)
+        if lease is None:
+            return Liveness(alive=False, message=f"its Lease {key} does not exist")
+        if not lease.holder:
+            return Liveness(alive=False, message=f"nobody holds its Lease {key}")
+        allowed = self._allowed(lease)
+        now = self._shop.clock.monotonic()
+        rest = self._renewed.get(key, now) + allowed - now
+        if rest <= 0:
+            message = f"its Lease {key} was not renewed for {allowed:g} s"
+            return Liveness(alive=False, message=message)
+        if key in self._found_at_start and said is not None and said.status == "False":
+            return Liveness(alive=False, message=said.message, good_for=rest)
+        return Liveness(alive=True, message=f"its Lease {key} is being renewed", good_for=rest)
+
+    def _allowed(self, lease: Lease) -> float:
+        longest = self._shop.settings.backends.stale_after_seconds
+        return min(longest, lease.duration) if lease.duration else longest
+
+    def _on_lease(self, old: Lease | None, new: Lease | None) -> None:
+        if new is None:
+            if old is not None:
+                self._renewed.pop(old.metadata.key, None)
+                self._found_at_start.discard(old.metadata.key)
+            return
+        key = new.metadata.key
+        self._renewed[key] = self._shop.clock.monotonic()
+        if old is None and not self._caches.leases.is_synced:
+            self._found_at_start.add(key)
+        else:
+            self._found_at_start.discard(key)

@@ -1,0 +1,113 @@
+"""Everything that core watches, in one value.
+
+A projection holds no more than is read: pods and Leases are a few fields, children that core
+only makes are metadata. Objects are found by the UID of the owner that controls them; labels
+are for people and for Services, so a stranger's object with our labels is in no index.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from shared_api import names
+from shared_api.kube.client import Selector
+from shared_api.kube.codec import PartialObject
+from shared_api.kube.metadata import Metadata
+from shared_api.kube.pods import Pod
+from shared_api.kube.resources import (
+    CONTROLLER_REVISIONS,
+    LEASES,
+    PODS,
+    SERVICES,
+    Resource,
+)
+from shared_api.models import (
+    KubeObject,
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueSet,
+    PodGang,
+    SchedulerBackend,
+)
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.lease import Lease
+from shared_api.runtime.manager import Manager
+from shared_api.runtime.ownership import Applied, applied
+from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.watch import Source
+
+OWNER = "owner"
+"""Index by the UID of the controlling owner."""
+BASE = "base"
+"""Index of gangs by namespace and name of the base gang that they wait for."""
+
+_OURS = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
+
+
+def _ours(kind: type[KubeObject], plural: str, *, namespaced: bool = True) -> Resource:
+    group, version = kind.API_VERSION.split("/")
+    return Resource(group, version, plural, kind.KIND, namespaced)
+
+
+SETS = _ours(PodCliqueSet, "podcliquesets")
+CLIQUES = _ours(PodClique, "podcliques")
+GROUPS = _ours(PodCliqueScalingGroup, "podcliquescalinggroups")
+GANGS = _ours(PodGang, "podgangs")
+BACKENDS = _ours(SchedulerBackend, "schedulerbackends", namespaced=False)
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """A ControllerRevision without its data."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The watched objects, by kind."""
+
+    sets: Cache[Applied[PodCliqueSet]]
+    cliques: Cache[Applied[PodClique]]
+    groups: Cache[Applied[PodCliqueScalingGroup]]
+    gangs: Cache[Applied[PodGang]]
+    backends: Cache[Applied[SchedulerBackend]]
+    pods: Cache[Pod]
+    services: Cache[Applied[PartialObject]]
+    revisions: Cache[Revision]
+    leases: Cache[Lease]
+
+
+def watch_all(manager: Manager) -> Caches:
+    """Have the manager fill all caches."""
+    return Caches(
+        sets=manager.watch(Source(SETS, applied(PodCliqueSet))),
+        cliques=manager.watch(Source(CLIQUES, applied(PodClique)), {OWNER: _by_owner}),
+        groups=manager.watch(Source(GROUPS, applied(PodCliqueScalingGroup)), {OWNER: _by_owner}),
+        gangs=manager.watch(
+            Source(GANGS, applied(PodGang)), {OWNER: _by_owner, BASE: _by_base_gang}
+        ),
+        backends=manager.watch(Source(BACKENDS, applied(SchedulerBackend))),
+        pods=manager.watch(Source(PODS, Pod, selector=Selector(_OURS)), {OWNER: _by_owner}),
+        services=manager.watch(
+            Source(SERVICES, applied(PartialObject), selector=Selector(_OURS)), {OWNER: _by_owner}
+        ),
+        revisions=manager.watch(
+            Source(CONTROLLER_REVISIONS, Revision, selector=Selector(_OURS)), {OWNER: _by_owner}
+        ),
+        # Each node of the cluster renews a Lease of its own every few seconds.
+        leases=manager.watch(
+            Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
+        ),
+    )
+
+
+def _by_owner(value: Watched) -> Iterable[str]:
+    uid = controller_uid(value)
+    return () if uid is None else (uid,)
+
+
+def _by_base_gang(value: Watched) -> Iterable[str]:
+    base = value.metadata.labels.get(names.LABEL_BASE_PODGANG)
+    return () if base is None else (f"{value.metadata.namespace}/{base}",)

@@ -1,0 +1,153 @@
+"""Makes the children of one object, of several kinds at once.
+
+Everything that is wanted is written in parallel, then what is no longer wanted is deleted by
+UID. A name that we need and a stranger has is no reason to leave the rest undone: the child
+is skipped, the owner is told, and the name is tried again with back-off, since nobody
+announces that a stranger's object went away.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from shared_api.kube.errors import Conflict
+from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Retry, WaitForEvent
+from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.slowstart import slow_start
+from shared_api.runtime.writing import Behalf, NotOurs, Target
+
+W = TypeVar("W", bound=Watched)
+
+AT_ONCE = 8
+"""Writes that begin together: enough for a small gang to take one round trip, few enough for a
+server that refuses all of them."""
+
+
+class NamesTaken(Retry):
+    """Names that we need belong to objects of others."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken = tuple(sorted(taken))
+        super().__init__(f"names are taken: {', '.join(self.taken)}")
+
+
+class Write(Protocol):
+    """A child of some kind that should exist."""
+
+    async def write(self, applier: Applier, behalf: Behalf) -> None:
+        """Create or change it, if it is not so yet."""
+
+    def is_visible(self) -> bool:
+        """Tell whether something of its name is in the cache."""
+
+
+class Removal(Protocol):
+    """A child of some kind that should not exist."""
+
+    async def remove(self, applier: Applier, behalf: Behalf) -> None:
+        """Delete exactly it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted(Generic[W]):
+    """A child as it should be."""
+
+    target: Target[W]
+    manifest: Mapping[str, object]
+
+    async def write(self, applier: Applier, behalf: Behalf) -> None:
+        """Create or change it, if it is not so yet."""
+        await applier.apply(self.target, self.manifest, behalf)
+
+    def is_visible(self) -> bool:
+        """Tell whether something of its name is in the cache."""
+        return self._key in self.target.cache
+
+    @property
+    def _key(self) -> ObjectKey:
+        metadata = self.manifest["metadata"]
+        assert isinstance(metadata, Mapping)
+        return ObjectKey(metadata.get("namespace") or "", metadata["name"])
+
+    def __str__(self) -> str:
+        return f"{self.target.resource.kind} {self._key.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unwanted(Generic[W]):
+    """A child that should not exist."""
+
+    target: Target[W]
+    observed: W
+
+    async def remove(self, applier: Applier, behalf: Behalf) -> None:
+        """Delete exactly it."""
+        await applier.delete(self.target, self.observed, behalf)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The children of one object: those that should exist, and those that should not."""
+
+    wanted: tuple[Write, ...]
+    unwanted: tuple[Removal, ...] = ()
+
+
+def unwanted(
+    target: Target[W], observed: Iterable[W], wanted: Iterable[str], owner_uid: str
+) -> list[Unwanted[W]]:
+    """Children of an owner whose names are not wanted, and that are not going anyway."""
+    names = frozenset(wanted)
+    return [
+        Unwanted(target, value)
+        for value in observed
+        if value.metadata.name not in names
+        and value.metadata.deletion_timestamp is None
+        and controller_uid(value) == owner_uid
+    ]
+
+
+def seen(observed: Watched | None, manifest: Mapping[str, object]) -> Mapping[str, object]:
+    """The manifest, refused by the server unless the object is as it was seen.
+
+    It repeats a size that somebody else decides; without this, a scaling that happens between
+    our look and our write would be undone.
+    """
+    if observed is None:
+        return manifest
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, Mapping)
+    version = observed.metadata.resource_version
+    return {**manifest, "metadata": {**metadata, "resourceVersion": version}}
+
+
+async def settle(family: Family, applier: Applier, behalf: Behalf, *, parallel: int) -> None:
+    """Write what is wanted, then delete what is not; raise at the end what stood in the way."""
+    taken: list[str] = []
+    later: list[Exception] = []
+
+    async def write(child: Write) -> None:
+        try:
+            await child.write(applier, behalf)
+        except NotOurs:
+            taken.append(str(child))
+        except Conflict as error:
+            if child.is_visible():
+                later.append(Retry(f"{child} has changed meanwhile: {error}"))
+            else:
+                taken.append(str(child))
+        except WaitForEvent as wait:
+            # Its predecessor is still going away; the others need not wait for that.
+            later.append(wait)
+
+    async def remove(child: Removal) -> None:
+        await child.remove(applier, behalf)
+
+    await slow_start(family.wanted, write, limit=parallel, first=AT_ONCE)
+    await slow_start(family.unwanted, remove, limit=parallel, first=AT_ONCE)
+    if taken:
+        raise NamesTaken(taken)
+    if later:
+        raise later[0]

@@ -1,0 +1,198 @@
+"""The controllers of core, and what wakes each of them.
+
+This is the map of the operator: eight queues, each fed from the caches, each with its
+reconciler. A spec and its status have separate controllers, so that a storm of pod events
+never delays a creation, and no status change of a child re-runs its owner.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from core_operator import wakes
+from core_operator.backend_reconciler import BackendReconciler
+from core_operator.caches import OWNER
+from core_operator.podclique_reconciler import PodCliqueReconciler
+from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
+from core_operator.podgang_reconciler import PodGangReconciler
+from core_operator.scaling_group_reconciler import ScalingGroupReconciler
+from core_operator.status_reconcilers import (
+    PodCliqueSetStatusReconciler,
+    PodCliqueStatusReconciler,
+    ScalingGroupStatusReconciler,
+)
+from core_operator.summaries import Summaries
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import Cache, key_of
+from shared_api.runtime.lease import Lease
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.predicates import Watched, more_than_status
+from shared_api.runtime.reconcile import Controller, Pace
+from shared_api.runtime.sources import feed, its_controller, its_label, itself
+
+W = TypeVar("W", bound=Watched)
+
+# The children of a set of thousands of replicas are written in one reconcile.
+_DEADLINE = 600.0
+
+_SET = its_controller("PodCliqueSet")
+_GROUP = its_controller("PodCliqueScalingGroup")
+_CLIQUE = its_controller("PodClique")
+_GANG = its_label(names.LABEL_PODGANG)
+
+
+class Reconciler(Protocol):
+    """What a controller calls."""
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Make one object as it should be."""
+
+
+R = TypeVar("R", bound=Reconciler)
+
+
+class Controllers:
+    """All controllers of one process."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self._shop = shop
+        self._caches = shop.view.caches
+        workers = shop.settings.concurrency
+        self._all: list[Controller] = []
+        self._sets, _ = self._make("podcliqueset", PodCliqueSetReconciler, workers.pod_clique_sets)
+        self._groups, _ = self._make(
+            "podcliquescalinggroup", ScalingGroupReconciler, workers.pod_cliques
+        )
+        self._cliques, _ = self._make("podclique", PodCliqueReconciler, workers.pod_cliques)
+        self._gangs, gangs = self._make("podgang", PodGangReconciler, workers.pod_gangs)
+        gangs.wake = self._gangs.queue.add
+        self._backends, _ = self._make("schedulerbackend", BackendReconciler, 1)
+        self._clique_statuses, _ = self._make(
+            "podclique-status", PodCliqueStatusReconciler, workers.statuses
+        )
+        self._group_statuses, _ = self._make(
+            "podcliquescalinggroup-status", ScalingGroupStatusReconciler, workers.statuses
+        )
+        summaries = Summaries(shop.view, shop.metrics)
+        self._set_statuses, _ = self._make(
+            "podcliqueset-status",
+            lambda shop, applier: PodCliqueSetStatusReconciler(shop, applier, summaries),
+            workers.statuses,
+        )
+        self._feed_specs()
+        self._feed_gangs()
+        self._feed_statuses()
+        shop.wakers.append(self._on_problem)
+        self._caches.sets.subscribe(self._forget_problem)
+        self._caches.groups.subscribe(self._forget_problem)
+        self._caches.cliques.subscribe(self._forget_problem)
+
+    def __iter__(self) -> Iterator[Controller]:
+        return iter(self._all)
+
+    def _make(
+        self, name: str, build: Callable[[Workshop, Applier], R], workers: int
+    ) -> tuple[Controller, R]:
+        shop = self._shop
+
+        async def reconcile(key: ObjectKey) -> Result | None:
+            return await made.reconcile(key)
+
+        pace = Pace(workers=workers, deadline=_DEADLINE)
+        controller = Controller(name, reconcile, shop.telemetry, pace=pace)
+        applier = Applier(
+            shop.client,
+            names.FIELD_MANAGER_CORE,
+            controller.pending,
+            shop.telemetry,
+            fence=shop.fence,
+            parallel=shop.settings.concurrency.writes,
+        )
+        made = build(shop, applier)
+        self._all.append(controller)
+        return controller, made
+
+    def _feed_specs(self) -> None:
+        caches = self._caches
+        queue = self._sets.queue
+        feed(queue, caches.sets, itself, when=more_than_status)
+        feed(queue, caches.cliques, _SET, when=wakes.needs_mending)
+        feed(queue, caches.groups, _SET, when=wakes.needs_mending)
+        feed(queue, caches.services, _SET, when=wakes.needs_mending)
+        feed(queue, caches.revisions, _SET, when=wakes.is_gone)
+        feed(queue, caches.gangs, _SET, when=wakes.is_gone)
+
+        queue = self._groups.queue
+        feed(queue, caches.groups, itself, when=more_than_status)
+        feed(queue, caches.cliques, _GROUP, when=wakes.needs_mending)
+        feed(queue, caches.sets, self._owned(caches.groups), when=more_than_status)
+
+        queue = self._cliques.queue
+        feed(queue, caches.cliques, itself, when=more_than_status)
+        feed(queue, caches.pods, _CLIQUE, when=wakes.pod_ended_or_bent)
+        feed(queue, caches.gangs, wakes.its_cliques, when=wakes.pods_can_be_made)
+        feed(queue, caches.backends, lambda _: map(key_of, caches.cliques), when=more_than_status)
+
+    def _feed_gangs(self) -> None:
+        caches = self._caches
+        queue = self._gangs.queue
+        feed(queue, caches.gangs, itself)
+        feed(queue, caches.pods, _GANG, when=wakes.pod_moved_on)
+        feed(queue, caches.cliques, _GANG, when=more_than_status)
+        feed(queue, caches.sets, self._owned(caches.gangs), when=more_than_status)
+        feed(
+            queue, caches.backends, lambda _: map(key_of, caches.gangs), when=wakes.backend_differs
+        )
+
+        feed(self._backends.queue, caches.backends, itself, when=wakes.readiness_differs)
+        feed(self._backends.queue, caches.leases, self._backends_of)
+
+    def _feed_statuses(self) -> None:
+        caches, timing = self._caches, self._shop.settings.timing
+        soon, later = timing.status_delay_seconds, timing.progress_delay_seconds
+        queue = self._clique_statuses.queue
+        feed(queue, caches.cliques, itself, when=wakes.needs_mending, delay=soon)
+        feed(queue, caches.cliques, itself, when=wakes.is_new, delay=later)
+        feed(queue, caches.pods, _CLIQUE, when=wakes.pod_settled, delay=soon)
+        feed(queue, caches.pods, _CLIQUE, delay=later)
+        feed(queue, caches.gangs, wakes.its_cliques, when=wakes.gang_says_more, delay=later)
+
+        queue = self._group_statuses.queue
+        feed(queue, caches.groups, itself, when=more_than_status, delay=soon)
+        feed(queue, caches.cliques, _GROUP, delay=soon)
+
+        queue = self._set_statuses.queue
+        feed(queue, caches.sets, itself, when=more_than_status, delay=soon)
+        feed(queue, caches.cliques, wakes.its_set, delay=soon)
+        feed(queue, caches.groups, wakes.its_set, when=more_than_status, delay=soon)
+        feed(queue, caches.gangs, wakes.its_set, when=wakes.gang_says_more, delay=soon)
+
+    def _owned(self, cache: Cache[W]) -> Callable[[Watched], Iterable[ObjectKey]]:
+        """The objects in a cache that an owner controls."""
+        return lambda owner: map(key_of, cache.by_index(OWNER, owner.metadata.uid or ""))
+
+    def _backends_of(self, lease: Lease) -> Iterable[ObjectKey]:
+        namespace, name = lease.metadata.key
+        for record in self._caches.backends:
+            named = record.object.spec.lease
+            if named is not None and (named.namespace, named.name) == (namespace, name):
+                yield key_of(record)
+
+    def _forget_problem(self, old: Watched | None, new: Watched | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._shop.problems.pop(old.metadata.uid or "", None)
+
+    def _on_problem(self, about: KubeObject) -> None:
+        match about:
+            case PodClique():
+                self._clique_statuses.queue.add(key_of(about))
+            case PodCliqueSet():
+                self._set_statuses.queue.add(key_of(about))
+            case PodCliqueScalingGroup():
+                for key in wakes.its_set(about):
+                    self._set_statuses.queue.add(key)
+            case _:
+                pass

@@ -1,0 +1,137 @@
+"""From a PodCliqueSet to its children: one reconcile makes all of them as they should be.
+
+It owns PodCliques that stand alone, scaling groups, Services, the revision, and which PodGangs
+exist. What is in a PodGang after its creation belongs to the gang's own reconciler, and sizes
+of PodCliques and scaling groups to whoever scales them. No child waits for another: all are
+written side by side, replica by replica.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from core_operator import caches as kinds
+from core_operator.caches import OWNER
+from core_operator.children import (
+    Family,
+    NamesTaken,
+    Removal,
+    Wanted,
+    Write,
+    seen,
+    settle,
+    unwanted,
+)
+from core_operator.plan import naming, revisions
+from core_operator.plan.expansion import (
+    Expansion,
+    GangInstance,
+    clashing_names,
+    standalone_cliques,
+)
+from core_operator.plan.gangs import gang_manifest
+from core_operator.plan.podcliques import standalone_podclique
+from core_operator.plan.scaling_groups import scaling_group
+from core_operator.plan.services import headless_service
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.workshop import Workshop
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.resources import CONTROLLER_REVISIONS, SERVICES
+from shared_api.models import PodCliqueSet
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Terminal
+from shared_api.runtime.writing import Behalf, Target
+
+
+class PodCliqueSetReconciler:
+    """Children of sets."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        caches = shop.view.caches
+        self._cliques = Target(kinds.CLIQUES, caches.cliques)
+        self._groups = Target(kinds.GROUPS, caches.groups)
+        self._gangs = Target(kinds.GANGS, caches.gangs)
+        self._services = Target(SERVICES, caches.services)
+        self._revisions = Target(CONTROLLER_REVISIONS, caches.revisions)
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Make the children of one set as they should be."""
+        found = self._view.caches.sets.get(key)
+        pcs = self._view.live_set(found.metadata.uid) if found is not None else None
+        if pcs is None:
+            return
+        expansion = self._view.expansion(pcs)
+        if clashes := clashing_names(expansion):
+            note = f"two cliques would have one name: {', '.join(clashes)}"
+            self._shop.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
+            raise Terminal(note)
+        family = Family(tuple(self._wanted(pcs, expansion)), tuple(self._unwanted(pcs, expansion)))
+        behalf = Behalf(key, pcs.metadata.uid)
+        try:
+            await settle(
+                family,
+                self._applier,
+                behalf,
+                parallel=self._shop.settings.concurrency.writes,
+            )
+        except NamesTaken as error:
+            note = f"objects of others have names that are needed: {', '.join(error.taken)}"
+            self._shop.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
+            raise
+        self._shop.note_problem(pcs, None)
+
+    def _wanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Write]:
+        labels = self._view.choice(pcs, None, released=False).labels
+        for gang in expansion.gangs:
+            # A gang and what fills it side by side: then the first gangs are complete, and
+            # their pods on the way to a node, while the last ones are still being made.
+            if self._view.gang(pcs.metadata.namespace, gang.name, pcs) is None:
+                yield Wanted(self._gangs, gang_manifest(pcs, gang, {}, labels))
+            yield from self._standalone(pcs, gang)
+            if gang.base is None:
+                yield Wanted(self._services, headless_service(pcs, gang.pcs_index))
+        for group in expansion.groups:
+            live = self._view.caches.groups.get(ObjectKey(pcs.metadata.namespace or "", group.name))
+            yield Wanted(self._groups, seen(live, scaling_group(pcs, group)))
+        # Nothing waits for it.
+        yield from self._revision(pcs)
+
+    def _standalone(self, pcs: PodCliqueSet, gang: GangInstance) -> Iterator[Write]:
+        owner = naming.controller_reference(pcs)
+        for clique in gang.cliques:
+            if clique.group is None:
+                key = ObjectKey(pcs.metadata.namespace or "", clique.name)
+                live = self._view.caches.cliques.get(key)
+                replicas = None if live is None else live.object.spec.replicas
+                manifest = standalone_podclique(pcs, clique, owner, replicas)
+                yield Wanted(self._cliques, seen(live, manifest))
+
+    def _revision(self, pcs: PodCliqueSet) -> Iterator[Write]:
+        stored = {
+            revision.metadata.name: revision.revision
+            for revision in self._view.caches.revisions.by_index(OWNER, pcs.metadata.uid or "")
+        }
+        manifest = revisions.revision_manifest(pcs, revisions.revision_number(pcs, stored))
+        # Its data never changes, so one that is there is right.
+        if _name(manifest) not in stored:
+            yield Wanted(self._revisions, manifest)
+
+    def _unwanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Removal]:
+        uid = pcs.metadata.uid or ""
+        caches, name = self._view.caches, pcs.metadata.name
+        services = (naming.service_name(name, index) for index in range(pcs.spec.replicas))
+        gangs = (gang.name for gang in expansion.gangs)
+        groups = (group.name for group in expansion.groups)
+        cliques = (clique.name for clique in standalone_cliques(expansion))
+        # Gangs last: while a PodClique exists, its pods belong to a gang that does.
+        yield from unwanted(self._cliques, caches.cliques.by_index(OWNER, uid), cliques, uid)
+        yield from unwanted(self._groups, caches.groups.by_index(OWNER, uid), groups, uid)
+        yield from unwanted(self._services, caches.services.by_index(OWNER, uid), services, uid)
+        yield from unwanted(self._gangs, caches.gangs.by_index(OWNER, uid), gangs, uid)
+
+
+def _name(manifest: Mapping[str, object]) -> object:
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, Mapping)
+    return metadata["name"]

@@ -1,0 +1,201 @@
+"""A gang from its creation to its release: references, conditions, gates, and moves.
+
+It obeys an order that a crash at any point leaves intact: references first, the Initialized
+condition once the cache shows them, gates last. What has been begun is finished, since every
+step is decided from what is there. A gang that is not released and whose backend is not the
+right one any more is deleted and made anew: what the former backend wrote, in the status or
+as objects of its own, goes with it, also if that backend is not there to clean up.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from core_operator import caches as kinds
+from core_operator.caches import BASE
+from core_operator.plan.backends import Choice
+from core_operator.plan.expansion import GangInstance, gang_named
+from core_operator.plan.gang_pods import GroupPods, has_begun
+from core_operator.plan.gangs import gang_manifest
+from core_operator.plan.release import (
+    Release,
+    Waiting,
+    annotations_to_drop,
+    plan_release,
+    ungate_patch,
+)
+from core_operator.plan.statuses.podgang import podgang_status
+from core_operator.status_reconcilers import status_of
+from core_operator.view import condition
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.client import Patch, PatchType
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.kube.resources import PODS
+from shared_api.models import JsonObject, PodClique, PodCliqueSet, PodGang, SchedulerBackendSpec
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.slowstart import slow_start
+from shared_api.runtime.writing import Behalf, Target, Written
+
+EVENT_MOVED = "BackendMoved"
+
+
+class PodGangReconciler:
+    """Gangs that exist."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        self._gangs = Target(kinds.GANGS, shop.view.caches.gangs)
+        self._pods = Target(PODS, shop.view.caches.pods)
+        self._filling_since: dict[ObjectKey, float] = {}
+        self.wake: Callable[[ObjectKey], None] = lambda _: None
+        """Has a gang looked at that waits for this one."""
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Bring one gang as far as it can go now."""
+        found = self._view.caches.gangs.get(key)
+        pcs = self._view.set_of(found) if found is not None else None
+        if found is None or pcs is None or self._view.gang(key.namespace, key.name, pcs) is None:
+            self._filling_since.pop(key, None)
+            return None
+        instance = gang_named(self._view.expansion(pcs), key.name)
+        if instance is None:
+            # About to be deleted with its replica.
+            return None
+        situation = self._look(found.object, pcs)
+        behalf = Behalf(key, pcs.metadata.uid)
+        if situation.is_misplaced:
+            await self._move(found, situation, behalf)
+            return None
+        if (wait := self._patience(key, situation)) > 0:
+            return Result(requeue_after=wait)
+        manifest = situation.manifest(instance)
+        if await self._applier.apply(self._gangs, manifest, behalf) is not Written.UNCHANGED:
+            # What follows is decided from the gang as the cache will show it.
+            return None
+        await self._tell(situation, behalf)
+        await self._release(situation, behalf)
+        self._wake_scaled(situation)
+        return None
+
+    def _look(self, gang: PodGang, pcs: PodCliqueSet) -> "Situation":
+        cliques = self._view.cliques_of(gang, pcs)
+        groups = self._view.group_pods(gang, cliques)
+        current = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        record = self._view.record(current)
+        release = None
+        if record is not None:
+            release = plan_release(gang, groups, record, self._view.base_of(gang, pcs))
+        choice = self._view.choice(pcs, current, released=has_begun(groups))
+        return Situation(gang, pcs, cliques, groups, choice, record, release)
+
+    def _patience(self, key: ObjectKey, situation: "Situation") -> float:
+        """Seconds to wait for pods that are being created: one write tells of all of them."""
+        if not situation.is_filling:
+            self._filling_since.pop(key, None)
+            return 0.0
+        now = self._shop.clock.monotonic()
+        since = self._filling_since.setdefault(key, now)
+        return since + self._shop.settings.timing.progress_delay_seconds - now
+
+    async def _move(self, found: Applied[PodGang], situation: "Situation", behalf: Behalf) -> None:
+        await self._applier.delete(self._gangs, found, behalf)
+        self._shop.metrics.moved.inc()
+        current = found.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        note = f"gang {found.metadata.name} leaves backend '{current}': {situation.choice.message}"
+        self._shop.tell(situation.pcs, EVENT_MOVED, note)
+
+    async def _tell(self, situation: "Situation", behalf: Behalf) -> None:
+        gang, choice = situation.gang, situation.choice
+        status = podgang_status(gang, choice, situation.record, situation.release, self._shop.now())
+        before = condition(
+            gang.status.conditions if gang.status else (), names.CONDITION_BACKEND_SELECTED
+        )
+        await self._applier.apply_status(self._gangs, status_of(gang, status), behalf)
+        if before is None or before.reason != choice.reason:
+            # About the set, where one Event speaks for all its gangs.
+            self._shop.tell(situation.pcs, choice.reason, choice.message, warning=not choice.ok)
+
+    async def _release(self, situation: "Situation", behalf: Behalf) -> None:
+        record, release = situation.record, situation.release
+        if record is None or release is None:
+            return
+        parallel = self._shop.settings.concurrency.writes
+
+        async def ungate(pod: Pod) -> None:
+            steps = cast("list[JsonObject]", ungate_patch(pod, record.scheduling_gate))
+            await self._applier.patch(self._pods, pod, Patch(steps, PatchType.JSON), behalf)
+
+        async def delete(pod: Pod) -> None:
+            await self._applier.delete(self._pods, pod, behalf)
+
+        async def strip(entry: tuple[Pod, tuple[str, ...]]) -> None:
+            pod, keys = entry
+            metadata = {"uid": pod.metadata.uid, "annotations": dict.fromkeys(keys)}
+            await self._applier.patch(self._pods, pod, Patch({"metadata": metadata}), behalf)
+
+        if situation.may_release:
+            # All at once: a gang is no gang while some of its pods are held.
+            await slow_start(release.ungate, ungate, limit=parallel, first=parallel)
+            if release.ungate and not has_begun(situation.groups):
+                self._shop.metrics.released.inc()
+        await slow_start(release.recreate, delete, limit=parallel)
+        await slow_start(annotations_to_drop(situation.groups, record), strip, limit=parallel)
+
+    def _wake_scaled(self, situation: "Situation") -> None:
+        """Have the gangs looked at that have said that they wait for this one."""
+        if not all(group.is_placed for group in situation.groups):
+            return
+        gang = situation.gang.metadata
+        for scaled in self._view.caches.gangs.by_index(BASE, f"{gang.namespace}/{gang.name}"):
+            status = scaled.object.status
+            said = condition(status.conditions if status else (), names.CONDITION_RELEASED)
+            if said is not None and said.status == "False":
+                self.wake(ObjectKey(gang.namespace or "", scaled.metadata.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that is known about a gang at one moment."""
+
+    gang: PodGang
+    pcs: PodCliqueSet
+    cliques: Mapping[str, PodClique]
+    groups: Sequence[GroupPods]
+    choice: Choice
+    record: SchedulerBackendSpec | None
+    release: Release | None
+
+    @property
+    def is_misplaced(self) -> bool:
+        """Tell whether another backend should have it, and can."""
+        current = self.gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        return current is not None and self.choice.backend != current
+
+    @property
+    def may_release(self) -> bool:
+        """Tell whether its backend is one to give it to, or has it already."""
+        return self.choice.ok or has_begun(self.groups)
+
+    @property
+    def is_filling(self) -> bool:
+        """Tell whether its first pods are being created and nothing else is to be said."""
+        return (
+            self.choice.ok
+            and self.release is not None
+            and self.release.reason is Waiting.FOR_PODS
+            and not self.release.initialized
+        )
+
+    def manifest(self, instance: GangInstance) -> JsonObject:
+        """The gang with the pods that exist."""
+        references = {
+            group.name: [pod.metadata.name for pod in group.live] for group in self.groups
+        }
+        minimums = {name: clique.spec.minimum for name, clique in self.cliques.items()}
+        return gang_manifest(self.pcs, instance, references, self.choice.labels, minimums)

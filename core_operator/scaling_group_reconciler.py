@@ -1,0 +1,63 @@
+"""The PodCliques of a PodCliqueScalingGroup: one copy of the group's cliques per replica.
+
+Which PodCliques those are follows from the set and the live size of the group; here they are
+made and removed. Scaling in takes the highest copies first, as their numbers say.
+"""
+
+from collections.abc import Iterator
+
+from core_operator import caches as kinds
+from core_operator.caches import OWNER
+from core_operator.children import Family, NamesTaken, Wanted, Write, seen, settle, unwanted
+from core_operator.plan import naming
+from core_operator.plan.expansion import cliques_of_group
+from core_operator.plan.podcliques import group_podclique
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.workshop import Workshop
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.writing import Behalf, Target
+
+
+class ScalingGroupReconciler:
+    """Children of scaling groups."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Make the PodCliques of one group as they should be."""
+        found = self._view.caches.groups.get(key)
+        pcs = self._view.set_of(found) if found is not None else None
+        if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
+            return
+        uid = found.metadata.uid or ""
+        wanted = tuple(self._wanted(pcs, found.object))
+        instances = cliques_of_group(self._view.expansion(pcs), key.name)
+        live = self._view.caches.cliques.by_index(OWNER, uid)
+        going = unwanted(self._cliques, live, (clique.name for clique in instances), uid)
+        try:
+            await settle(
+                Family(wanted, tuple(going)),
+                self._applier,
+                Behalf(key, uid),
+                parallel=self._shop.settings.concurrency.writes,
+            )
+        except NamesTaken as error:
+            note = f"objects of others have names that are needed: {', '.join(error.taken)}"
+            self._shop.note_problem(found.object, Blocked(Blocking.CONFLICT, note))
+            raise
+        self._shop.note_problem(found.object, None)
+
+    def _wanted(self, pcs: PodCliqueSet, group: PodCliqueScalingGroup) -> Iterator[Write]:
+        owner = naming.controller_reference(group)
+        for clique in cliques_of_group(self._view.expansion(pcs), group.metadata.name):
+            key = ObjectKey(group.metadata.namespace or "", clique.name)
+            live = self._view.caches.cliques.get(key)
+            replicas = None if live is None else live.object.spec.replicas
+            manifest = group_podclique(pcs, clique, owner, replicas)
+            yield Wanted(self._cliques, seen(live, manifest))

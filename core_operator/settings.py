@@ -1,0 +1,167 @@
+"""The settings of the core operator: one YAML file, checked as a whole before anything starts.
+
+Every setting has a default, so an empty file is a valid one. Unknown keys are refused, since a
+misspelt setting that is silently ignored is the worst kind. The reference page is generated
+from these models: what is said about a setting is said here.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Workers = Annotated[int, Field(ge=1, le=256)]
+Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; one line says what is wrong, and where."""
+
+
+class Section(BaseModel):
+    """A part of the file."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class Logging(Section):
+    """What is written to standard error."""
+
+    format: Literal["json", "human"] = "json"
+    """One JSON object a line for machines, or coloured text for people."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The least severe lines that are written."""
+
+
+class ServerSettings(Section):
+    """Where /livez, /readyz and /metrics are served."""
+
+    host: str = "0.0.0.0"  # noqa: S104 - probes and scrapes come from outside the pod
+    """Address to listen on."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """Port to listen on; 0 takes any free one."""
+
+
+class LeaderElection(Section):
+    """Which of several replicas works. The others keep their caches warm."""
+
+    enabled: bool = True
+    """Off only where a single process is certain, such as on a laptop."""
+
+    namespace: Label = "grove-system"
+    """Namespace of the Lease."""
+
+    name: Label = "core-operator"
+    """Name of the Lease."""
+
+
+class Backends(Section):
+    """How backends are chosen and watched over."""
+
+    default: Label = "default"
+    """Backend of sets that name neither a backend nor a scheduler."""
+
+    stale_after_seconds: Annotated[Seconds, Field(le=9)] = 6.0
+    """A backend whose Lease was not renewed for so long is unavailable; a Lease that asks for less
+    gets less. Below 10, the time in which the loss of a backend must be seen."""
+
+
+class Concurrency(Section):
+    """How much is done at once."""
+
+    pod_clique_sets: Workers = 4
+    """Sets whose children are being made."""
+
+    pod_cliques: Workers = 16
+    """PodCliques whose pods are being made."""
+
+    pod_gangs: Workers = 16
+    """Gangs that are being filled or released."""
+
+    statuses: Workers = 8
+    """Statuses that are being written, for each kind."""
+
+    writes: Workers = 32
+    """Writes in flight for one object's children, and for one gang's release."""
+
+
+class Timing(Section):
+    """How long changes are gathered before they are written."""
+
+    status_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 0.2
+    """Wait after the first change before a status is written, so that a burst is one write."""
+
+    progress_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
+    """The same for a status that only says how far things have come."""
+
+
+class Settings(Section):
+    """The settings of one process."""
+
+    logging: Logging = Field(default_factory=Logging)
+    """What is written to standard error."""
+
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    """Where /livez, /readyz and /metrics are served."""
+
+    leader_election: LeaderElection = Field(default_factory=LeaderElection)
+    """Which of several replicas works."""
+
+    backends: Backends = Field(default_factory=Backends)
+    """How backends are chosen and watched over."""
+
+    concurrency: Concurrency = Field(default_factory=Concurrency)
+    """How much is done at once."""
+
+    timing: Timing = Field(default_factory=Timing)
+    """How long changes are gathered before they are written."""
+
+
+def load(path: Path) -> Settings:
+    """Read and check a file of settings."""
+    try:
+        return parse(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: {_reason(error)}") from error
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def parse(text: str) -> Settings:
+    """Check settings; the error names every wrong field by its path."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"not YAML: {' '.join(str(error).split())}") from error
+    if content is None:
+        content = {}
+    if not isinstance(content, dict):
+        raise SettingsError("the file must hold a map of settings")
+    try:
+        # Strict: YAML has types already, so the text "8080" is not a port.
+        return Settings.model_validate(content, strict=True)
+    except ValidationError as error:
+        raise SettingsError("; ".join(map(_problem, error.errors()))) from error
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "is not UTF-8 text"
+
+
+def _problem(details: object) -> str:
+    assert isinstance(details, dict)
+    path = ".".join(str(part) for part in details["loc"])
+    if details["type"] == "extra_forbidden":
+        return f"{path}: there is no such setting"
+    return f"{path}: {details['msg']}, not {details['input']!r}"

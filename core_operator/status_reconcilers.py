@@ -1,0 +1,148 @@
+"""The statuses of PodCliques, scaling groups and sets, each written by a controller of its own.
+
+They only look and tell: nothing that makes or deletes anything depends on them. Their queues
+are fed with a delay, so that a burst of events is one write. A set is summed up no more often
+than its size allows, since its status grows with it.
+"""
+
+from collections.abc import Mapping
+
+from core_operator import caches as kinds
+from core_operator.caches import OWNER
+from core_operator.plan.statuses.podclique import podclique_status
+from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_status
+from core_operator.plan.statuses.reasons import Blocked
+from core_operator.plan.statuses.scaling_group import scaling_group_status
+from core_operator.summaries import Summaries
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.predicates import controller_uid
+from shared_api.runtime.writing import Behalf, Target
+
+_SECONDS_PER_GANG = 0.002
+
+
+class PodCliqueStatusReconciler:
+    """How PodCliques fare."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        self._target = Target(kinds.CLIQUES, shop.view.caches.cliques)
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Tell of one PodClique."""
+        found = self._view.caches.cliques.get(key)
+        pcs = self._view.set_of(found) if found is not None else None
+        if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
+            return
+        clique = found.object
+        name = clique.metadata.labels.get(names.LABEL_PODGANG, "")
+        status = podclique_status(
+            clique,
+            self._view.pods_of(clique),
+            self._view.gang(key.namespace, name, pcs),
+            self._shop.now(),
+            self._shop.problems.get(clique.metadata.uid or ""),
+        )
+        behalf = Behalf(key, controller_uid(found))
+        await self._applier.apply_status(self._target, status_of(clique, status), behalf)
+
+
+class ScalingGroupStatusReconciler:
+    """How scaling groups fare."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        self._target = Target(kinds.GROUPS, shop.view.caches.groups)
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Tell of one scaling group."""
+        found = self._view.caches.groups.get(key)
+        pcs = self._view.set_of(found) if found is not None else None
+        if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
+            return
+        members = self._view.caches.cliques.by_index(OWNER, found.metadata.uid or "")
+        cliques = [member.object for member in members]
+        status = scaling_group_status(found.object, cliques, self._shop.now())
+        behalf = Behalf(key, controller_uid(found))
+        await self._applier.apply_status(self._target, status_of(found.object, status), behalf)
+
+
+class PodCliqueSetStatusReconciler:
+    """How sets fare."""
+
+    def __init__(self, shop: Workshop, applier: Applier, summaries: Summaries) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        self._summaries = summaries
+        self._target = Target(kinds.SETS, shop.view.caches.sets)
+        self._looked_at: dict[str, float] = {}
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Tell of one set."""
+        found = self._view.caches.sets.get(key)
+        pcs = self._view.live_set(found.metadata.uid) if found is not None else None
+        if pcs is None:
+            self._forget_the_gone()
+            return None
+        if (rest := self._rest(pcs)) > 0:
+            return Result(requeue_after=rest)
+        state = SetState(
+            self._view.expansion(pcs),
+            self._cliques(pcs),
+            self._summaries.of(pcs),
+            self._view.revision_hash(pcs),
+            self._problem(pcs),
+        )
+        status = podcliqueset_status(pcs, state, self._shop.now())
+        # Without an owner: whoever else writes a set's status is not overruled.
+        await self._applier.apply_status(self._target, status_of(pcs, status), Behalf(key))
+        return None
+
+    def _rest(self, pcs: PodCliqueSet) -> float:
+        """Seconds until this set may be summed up again."""
+        uid, now = pcs.metadata.uid or "", self._shop.clock.monotonic()
+        pause = _SECONDS_PER_GANG * len(self._view.expansion(pcs).gangs)
+        rest = self._looked_at.get(uid, now - pause) + pause - now
+        if rest <= 0:
+            self._looked_at[uid] = now
+        return rest
+
+    def _cliques(self, pcs: PodCliqueSet) -> Mapping[str, PodClique]:
+        namespace = pcs.metadata.namespace
+        found = (
+            self._view.clique(namespace, clique.name, pcs)
+            for clique in self._view.expansion(pcs).cliques
+        )
+        return {clique.metadata.name: clique for clique in found if clique is not None}
+
+    def _problem(self, pcs: PodCliqueSet) -> Blocked | None:
+        owners = (pcs, *self._view.groups_of(pcs))
+        problems = (self._shop.problems.get(owner.metadata.uid or "") for owner in owners)
+        return next((problem for problem in problems if problem is not None), None)
+
+    def _forget_the_gone(self) -> None:
+        for uid in [uid for uid in self._looked_at if self._view.live_set(uid) is None]:
+            del self._looked_at[uid]
+
+
+def status_of(about: KubeObject, status: JsonObject) -> Mapping[str, object]:
+    """The manifest that applies a status."""
+    metadata = {"name": about.metadata.name}
+    if about.metadata.namespace:
+        metadata["namespace"] = about.metadata.namespace
+    return {
+        "apiVersion": about.API_VERSION,
+        "kind": about.KIND,
+        "metadata": metadata,
+        "status": status,
+    }

@@ -1,0 +1,183 @@
+"""What reconcilers know: the caches, and what follows from them.
+
+It answers from memory, asks nobody and changes nothing. An object belongs to a set if the
+set's UID says so, directly or through a scaling group; an object whose set is gone or going
+belongs to nobody, so that nothing is written into a cascade of deletions. What a set consists
+of is worked out once for each version of the set and of its scaling groups, and looked up
+after that: a set of thousands of gangs is asked about by each of them.
+"""
+
+from collections.abc import Mapping
+
+from core_operator.caches import OWNER, Caches
+from core_operator.plan.backends import Backend, Choice, choose, needs_of
+from core_operator.plan.expansion import Expansion, expand
+from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
+from core_operator.plan.revisions import revision_hash
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.models import (
+    Condition,
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueSet,
+    PodGang,
+    SchedulerBackend,
+    SchedulerBackendSpec,
+)
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.predicates import Watched, controller_uid
+
+
+class View:
+    """The caches, and what follows from them."""
+
+    def __init__(self, caches: Caches, default_backend: str) -> None:
+        self.caches = caches
+        self._default = default_backend
+        self._expansions: dict[str, tuple[int | None, Expansion]] = {}
+        self._revisions: dict[str, tuple[int | None, str]] = {}
+        self._backends: dict[str, Backend] | None = None
+        caches.sets.subscribe(self._on_set)
+        caches.groups.subscribe(self._on_group)
+        caches.backends.subscribe(self._on_backend)
+
+    def live_set(self, uid: str | None) -> PodCliqueSet | None:
+        """The set with this UID, unless it is going away."""
+        found = self.caches.sets.get_by_uid(uid) if uid else None
+        return None if found is None or _is_going(found) else found.object
+
+    def set_of(self, value: Watched) -> PodCliqueSet | None:
+        """The set that an object belongs to, unless it is going away."""
+        uid = controller_uid(value)
+        group = self.caches.groups.get_by_uid(uid) if uid else None
+        return self.live_set(uid if group is None else controller_uid(group))
+
+    def expansion(self, pcs: PodCliqueSet) -> Expansion:
+        """All that a set consists of, with the live sizes of its scaling groups."""
+        uid, generation = pcs.metadata.uid or "", pcs.metadata.generation
+        known = self._expansions.get(uid)
+        if known is not None and known[0] == generation:
+            return known[1]
+        sizes = {group.metadata.name: group.spec.replicas for group in self.groups_of(pcs)}
+        expansion = expand(pcs, sizes)
+        self._expansions[uid] = (generation, expansion)
+        return expansion
+
+    def revision_hash(self, pcs: PodCliqueSet) -> str:
+        """The hash of a set's templates."""
+        uid, generation = pcs.metadata.uid or "", pcs.metadata.generation
+        known = self._revisions.get(uid)
+        if known is None or known[0] != generation:
+            known = self._revisions[uid] = (generation, revision_hash(pcs))
+        return known[1]
+
+    def groups_of(self, pcs: PodCliqueSet) -> list[PodCliqueScalingGroup]:
+        """The scaling groups of a set that exist."""
+        found = self.caches.groups.by_index(OWNER, pcs.metadata.uid or "")
+        return [group.object for group in found]
+
+    def backends(self) -> Mapping[str, Backend]:
+        """The registered backends by name."""
+        if self._backends is None:
+            found = (record.object for record in self.caches.backends)
+            self._backends = {record.metadata.name: _backend(record) for record in found}
+        return self._backends
+
+    def record(self, backend: str | None) -> SchedulerBackendSpec | None:
+        """What a backend registered with."""
+        found = self.backends().get(backend or "")
+        return None if found is None else found.record
+
+    def choice(self, pcs: PodCliqueSet, current: str | None, *, released: bool) -> Choice:
+        """The backend for a gang of the set."""
+        return choose(
+            pcs, needs_of(pcs), self.backends(), self._default, current, released=released
+        )
+
+    def clique(self, namespace: str | None, name: str, pcs: PodCliqueSet) -> PodClique | None:
+        """The PodClique of this name, if it belongs to the set and stays."""
+        key = ObjectKey(namespace or "", name)
+        found = self.caches.cliques.get(key)
+        if found is None or _is_going(found) or self.caches.cliques.is_leaving(key):
+            return None
+        owner = self.set_of(found)
+        return found.object if owner is not None and _same(owner, pcs) else None
+
+    def gang(self, namespace: str | None, name: str, pcs: PodCliqueSet) -> PodGang | None:
+        """The gang of this name, if it belongs to the set and stays."""
+        key = ObjectKey(namespace or "", name)
+        found = self.caches.gangs.get(key)
+        if found is None or _is_going(found) or self.caches.gangs.is_leaving(key):
+            return None
+        if controller_uid(found) != pcs.metadata.uid:
+            return None
+        return found.object
+
+    def pods_of(self, clique: PodClique) -> list[Pod]:
+        """The pods that a PodClique controls."""
+        return self.caches.pods.by_index(OWNER, clique.metadata.uid or "")
+
+    def cliques_of(self, gang: PodGang, pcs: PodCliqueSet) -> dict[str, PodClique]:
+        """The PodCliques of a gang's groups that exist, by name."""
+        names_ = (group.name for group in gang.spec.podgroups)
+        found = {name: self.clique(gang.metadata.namespace, name, pcs) for name in names_}
+        return {name: clique for name, clique in found.items() if clique is not None}
+
+    def group_pods(self, gang: PodGang, cliques: Mapping[str, PodClique]) -> tuple[GroupPods, ...]:
+        """The groups of a gang with their live pods."""
+        pods = [pod for clique in cliques.values() for pod in self.pods_of(clique)]
+        return gang_groups(gang, pods, cliques)
+
+    def base_of(self, gang: PodGang, pcs: PodCliqueSet) -> BaseState | None:
+        """How far the gang is that this one waits for; None if it waits for none."""
+        name = gang.metadata.labels.get(names.LABEL_BASE_PODGANG)
+        if name is None:
+            return None
+        base = self.gang(gang.metadata.namespace, name, pcs)
+        if base is None:
+            return base_state(name, ())
+        return base_state(name, self.group_pods(base, self.cliques_of(base, pcs)))
+
+    def _on_set(self, old: Applied[PodCliqueSet] | None, new: Applied[PodCliqueSet] | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._expansions.pop(old.metadata.uid or "", None)
+            self._revisions.pop(old.metadata.uid or "", None)
+
+    def _on_group(
+        self,
+        old: Applied[PodCliqueScalingGroup] | None,
+        new: Applied[PodCliqueScalingGroup] | None,
+    ) -> None:
+        if old and new and old.object.spec.replicas == new.object.spec.replicas:
+            return
+        for value in (old, new):
+            if value is not None:
+                self._expansions.pop(controller_uid(value) or "", None)
+
+    def _on_backend(self, old: object, new: object) -> None:
+        del old, new
+        self._backends = None
+
+
+def condition(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
+    """The condition of this type, if there is one."""
+    return next((found for found in conditions if found.type == kind), None)
+
+
+def _backend(record: SchedulerBackend) -> Backend:
+    conditions = record.status.conditions if record.status is not None else ()
+    # Before core has looked at its Lease, a backend that registers is taken to be there.
+    available = condition(conditions, names.CONDITION_AVAILABLE)
+    is_available = available is None or available.status == "True"
+    why_not = "" if is_available or available is None else available.message
+    return Backend(record.metadata.name, record.spec, is_available, why_not)
+
+
+def _is_going(value: Watched) -> bool:
+    return value.metadata.deletion_timestamp is not None
+
+
+def _same(one: PodCliqueSet, other: PodCliqueSet) -> bool:
+    return one.metadata.uid == other.metadata.uid

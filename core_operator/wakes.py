@@ -1,0 +1,127 @@
+"""Which changes wake which controller, as pure functions of the old and the new value.
+
+A child that appears is usually one that we have just made, and its owner need not look; one
+that goes or is changed by somebody must be mended. Of a pod each controller is told what it
+acts on, and no more: a pod changes a dozen times before it is ready.
+"""
+
+from collections.abc import Iterable
+
+from core_operator.plan.pods import is_live
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang, SchedulerBackend
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.predicates import Watched, more_than_status
+
+
+def needs_mending(old: Watched | None, new: Watched | None) -> bool:
+    """A child was removed, or is not what it was."""
+    if old is None:
+        return False
+    return new is None or more_than_status(old, new)
+
+
+def is_gone(old: Watched | None, new: Watched | None) -> bool:
+    """A child was removed."""
+    return old is not None and new is None
+
+
+def is_new(old: Watched | None, new: Watched | None) -> bool:
+    """An object appeared."""
+    return old is None and new is not None
+
+
+def pod_ended_or_bent(old: Pod | None, new: Pod | None) -> bool:
+    """What makes a PodClique create or delete pods."""
+    if old is None or new is None:
+        return old is not None
+    return is_live(old) != is_live(new) or old.metadata.labels != new.metadata.labels
+
+
+def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
+    """What brings a gang further, or throws it back."""
+    if old is None or new is None:
+        return True
+    return (
+        is_live(old) != is_live(new)
+        or old.spec.node_name != new.spec.node_name
+        or old.spec.scheduling_gates != new.spec.scheduling_gates
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.annotations != new.metadata.annotations
+    )
+
+
+def pod_settled(old: Pod | None, new: Pod | None) -> bool:
+    """A pod became ready, or was and is not any more: news that people wait for."""
+    was = old is not None and is_live(old) and old.is_ready
+    is_now = new is not None and is_live(new) and new.is_ready
+    return was != is_now
+
+
+def pods_can_be_made(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:
+    """A gang says something about its pods that it did not say before."""
+    return new is not None and (old is None or _of_pods(old.object) != _of_pods(new.object))
+
+
+def gang_says_more(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:
+    """A gang has other conditions than before, or came or went."""
+    return old is None or new is None or _conditions(old.object) != _conditions(new.object)
+
+
+def _conditions(gang: PodGang) -> object:
+    return gang.status.conditions if gang.status is not None else ()
+
+
+def _of_pods(gang: PodGang) -> object:
+    preparations = gang.status.pod_preparations if gang.status is not None else ()
+    backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+    return gang.metadata.uid, backend, preparations
+
+
+def backend_differs(
+    old: Applied[SchedulerBackend] | None, new: Applied[SchedulerBackend] | None
+) -> bool:
+    """A backend came, went, can do other things or is no longer (un)available."""
+    if old is None or new is None:
+        return True
+    return (old.metadata.uid, old.metadata.generation, _available(old.object)) != (
+        new.metadata.uid,
+        new.metadata.generation,
+        _available(new.object),
+    )
+
+
+def readiness_differs(
+    old: Applied[SchedulerBackend] | None, new: Applied[SchedulerBackend] | None
+) -> bool:
+    """A backend's record says something that its liveness follows from."""
+    if old is None or new is None:
+        return True
+    return more_than_status(old, new) or _ready(old.object) != _ready(new.object)
+
+
+def _available(record: SchedulerBackend) -> object:
+    return _said(record, names.CONDITION_AVAILABLE)
+
+
+def _ready(record: SchedulerBackend) -> object:
+    return _said(record, names.CONDITION_READY)
+
+
+def _said(record: SchedulerBackend, kind: str) -> object:
+    conditions = record.status.conditions if record.status is not None else ()
+    return next(((found.status, found.message) for found in conditions if found.type == kind), None)
+
+
+def its_set(value: Watched) -> Iterable[ObjectKey]:
+    """The set that an object says it is part of."""
+    if name := value.metadata.labels.get(names.LABEL_PART_OF):
+        yield ObjectKey(value.metadata.namespace or "", name)
+
+
+def its_cliques(gang: Applied[PodGang]) -> Iterable[ObjectKey]:
+    """The PodCliques of a gang's groups."""
+    for group in gang.object.spec.podgroups:
+        yield ObjectKey(gang.metadata.namespace or "", group.name)
