@@ -1,0 +1,184 @@
+"""Which backend a gang is given to, and how people learn that none will do."""
+
+import pytest
+
+from core_operator.caches import GANGS, SETS
+from local_cluster.cluster import Cluster
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from tests.core.kit import (
+    Object,
+    Onlooker,
+    Operator,
+    clique,
+    condition,
+    gates,
+    holds,
+    pcs,
+    running_operator,
+)
+from tests.core.stand_in import Heart, StandIn
+
+pytestmark = pytest.mark.cluster
+
+
+def asking_for(*backends: str) -> Object:
+    annotation = {names.ANNOTATION_SCHEDULER_BACKEND: ",".join(backends)}
+    return pcs("w", clique("a", 2), annotations=annotation)
+
+
+def blocked(operator: Operator, reason: str) -> float:
+    return operator.metric("grove_gangs_blocked", reason=reason)
+
+
+async def until_told(person: Onlooker, operator: Operator, reason: str) -> str:
+    """The reason is a condition of the gang and of the set, a metric and an event; its text."""
+
+    def is_told() -> bool:
+        gang = condition(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED)
+        whole = condition(person.get(SETS, "w"), "Ready")
+        return (gang.get("status"), gang.get("reason")) == ("False", reason) and whole.get(
+            "reason"
+        ) == reason
+
+    await person.until(is_told, seconds=10)
+    assert blocked(operator, reason) == 1
+    await person.until_event("w", reason)
+    message = condition(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED)["message"]
+    assert message in condition(person.get(SETS, "w"), "Ready")["message"]
+    return str(message)
+
+
+async def test_an_unknown_backend_is_named_with_those_that_are_known(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with (
+        StandIn(person.client, "default").serving(),
+        running_operator(core_cluster) as operator,
+    ):
+        await person.create(asking_for("foo"))
+        message = await until_told(person, operator, names.REASON_BACKEND_UNKNOWN)
+        assert message.startswith("no backend 'foo'; known: ")
+        assert "default" in message
+        assert person.pods == []
+        async with StandIn(person.client, "foo").serving():
+            await person.until_ready(2, seconds=10)
+            await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+            assert blocked(operator, names.REASON_BACKEND_UNKNOWN) == 0
+        await person.remove_backend("foo")
+
+
+async def test_cliques_that_name_schedulers_of_different_backends_are_told_so(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    one, other = StandIn(person.client, "one"), StandIn(person.client, "other")
+    async with one.serving(), other.serving(), running_operator(core_cluster) as operator:
+        broken = pcs(
+            "w",
+            clique("a", podSpec={"schedulerName": "one-scheduler"}),
+            clique("b", podSpec={"schedulerName": "other-scheduler"}),
+        )
+        refused = await person.refusal(broken)
+        if not refused:
+            await until_told(person, operator, names.REASON_SCHEDULERS_DISAGREE)
+        else:
+            assert "schedulerName" in refused
+    await person.remove_backend("one")
+    await person.remove_backend("other")
+
+
+async def test_a_backend_that_cannot_do_what_is_needed_is_not_given_the_gang(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    weak = StandIn(person.client, "weak", capabilities=["Priority"])
+    async with weak.serving(), running_operator(core_cluster) as operator:
+        await person.create(asking_for("weak"))
+        message = await until_told(person, operator, names.REASON_UNSUPPORTED)
+        assert message == "backend 'weak' cannot do: Gang"
+        assert all(map(gates, person.pods)), "programmed or not, it is not released"
+    await person.remove_backend("weak")
+
+
+async def test_a_silent_backend_is_unavailable_within_ten_seconds_and_back_as_fast(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    heart = Heart(person.client, ObjectKey(person.namespace, "heart"), seconds=2)
+    await heart.start()
+    lease = {"namespace": person.namespace, "name": "heart"}
+    backend = StandIn(person.client, "mortal", lease=lease)
+    await backend.register()
+    async with running_operator(core_cluster) as operator:
+        await person.create(asking_for("mortal"))
+        message = await until_told(person, operator, names.REASON_BACKEND_UNAVAILABLE)
+        assert message == (
+            f"backend 'mortal' is unavailable: its Lease {person.namespace}/heart"
+            " was not renewed for 2 s"
+        )
+        assert not await person.backend_holds("mortal", names.CONDITION_AVAILABLE)
+        await person.until(lambda: len(person.pods) == 2, seconds=10)
+        assert all(map(gates, person.pods)), "nothing is lost, and nothing is released"
+        async with backend.serving():
+            await heart.beat()
+            await person.until(
+                lambda: holds(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED),
+                seconds=2,
+            )
+            await person.until_ready(2)
+        await heart.give_back()
+        await person.until(
+            lambda: not holds(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED), seconds=2
+        )
+        await person.until_ready(2)
+    await person.remove_backend("mortal")
+
+
+async def test_a_gang_that_is_not_released_moves_down_the_list_and_a_released_one_never(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    hearts = {
+        name: Heart(person.client, ObjectKey(person.namespace, name), seconds=60)
+        for name in ("first", "second")
+    }
+    for heart in hearts.values():
+        await heart.start()
+
+    def backend(name: str, gate: str) -> StandIn:
+        lease = {"namespace": person.namespace, "name": name}
+        labels = {"example.com/prepared-by": name}
+        preparation = {"mode": "Static", "members": {"labels": labels}}
+        return StandIn(
+            person.client, name, lease=lease, schedulingGate=gate, preparation=preparation
+        )
+
+    first, second = backend("first", "example.com/one"), backend("second", "example.com/two")
+    # The first has registered, but programs nothing: its gang waits, held.
+    await first.register()
+    async with second.serving(), running_operator(core_cluster) as operator:
+        await person.create(asking_for("first", "second"))
+        await person.until(lambda: [gates(pod) for pod in person.pods] == [["example.com/one"]] * 2)
+        before = person.one(GANGS, "w-0").metadata.uid
+        await hearts["first"].give_back()
+        await person.until_ready(2)
+        gang = person.one(GANGS, "w-0")
+        assert gang.metadata.uid != before, "nothing of the first backend is left on it"
+        assert gang.metadata.labels[names.LABEL_SCHEDULER_BACKEND] == "second"
+        prepared = [pod.metadata.labels["example.com/prepared-by"] for pod in person.pods]
+        assert prepared == ["second", "second"]
+        said = condition(gang, names.CONDITION_BACKEND_SELECTED)
+        assert "passed over: backend 'first' is unavailable" in said["message"]
+        await person.until_event("w", "BackendMoved")
+        assert operator.metric("grove_gangs_moved_total") == 1
+        # Released: it stays, though the first one is back and the second one gone.
+        uids = {pod.metadata.uid for pod in person.pods}
+        await hearts["first"].beat()
+        await hearts["second"].give_back()
+        await person.until(
+            lambda: (
+                condition(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED)["reason"]
+                == names.REASON_BACKEND_UNAVAILABLE
+            )
+        )
+        assert person.one(GANGS, "w-0").metadata.uid == gang.metadata.uid
+        assert {pod.metadata.uid for pod in person.pods} == uids
+    await person.remove_backend("first")
+    await person.remove_backend("second")

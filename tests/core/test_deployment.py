@@ -1,0 +1,89 @@
+"""The operator as it is deployed: two replicas, its own rights, on the process node."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from core_operator.caches import SETS
+from local_cluster.cluster import Cluster
+from local_cluster.process_node.placement import place_on_process_node
+from local_cluster.waiting import wait_until
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.resources import LEASES
+from tests.core.kit import Onlooker, clique, holds, pcs
+from tests.core.stand_in import StandIn
+
+pytestmark = pytest.mark.cluster
+
+BASE = Path(__file__).parents[2] / "deploy" / "core"
+NAMESPACE = "grove-system"
+
+
+def manifests(cluster: Cluster) -> list[dict[str, Any]]:
+    rendered = cluster.kubectl("kustomize", str(BASE)).stdout
+    return [manifest for manifest in yaml.safe_load_all(rendered) if manifest]
+
+
+@pytest.fixture
+def deployed(core_cluster: Cluster) -> Iterator[Cluster]:
+    placed = [place_on_process_node(manifest) for manifest in manifests(core_cluster)]
+    listing = json.dumps({"apiVersion": "v1", "kind": "List", "items": placed})
+    core_cluster.kubectl("apply", "--server-side", "-f", "-", input=listing)
+    core_cluster.kubectl(
+        "rollout", "status", "deployment/core-operator", f"--namespace={NAMESPACE}", "--timeout=60s"
+    )
+    yield core_cluster
+    core_cluster.kubectl("scale", "deployment/core-operator", f"-n{NAMESPACE}", "--replicas=0")
+    wait_until(
+        core_cluster.kubeconfig, f"/api/v1/namespaces/{NAMESPACE}/pods", lambda pods: not pods
+    )
+
+
+@pytest.mark.timeout(180)
+async def test_the_deployment_runs_gangs_with_the_rights_that_it_has(
+    deployed: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving():
+        group = {"name": "s", "cliqueNames": ["b"], "replicas": 2, "minAvailable": 1}
+        workload = pcs("w", clique("a", 2), clique("b", 1), podCliqueScalingGroups=[group])
+        await person.create(workload)
+        await person.until_ready(4)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await person.until_event("w", "Selected")
+        # The leader goes, the other one takes over: a change is still carried out.
+        lease = await person.client.get(LEASES, "core-operator", NAMESPACE, into=LooseObject)
+        leader = lease.spec["holderIdentity"].rsplit("_", 1)[0]
+        await asyncio.to_thread(
+            deployed.kubectl, "delete", "pod", leader, f"--namespace={NAMESPACE}", "--wait=false"
+        )
+        await person.scale(SETS, "w", 2)
+        await person.until_ready(8, seconds=40)
+        await person.scale(SETS, "w", 1)
+        await person.until(lambda: len(person.pods) == 4)
+
+
+def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> None:
+    rules = [
+        rule
+        for manifest in manifests(core_cluster)
+        if manifest["kind"] in ("ClusterRole", "Role")
+        for rule in manifest["rules"]
+    ]
+    groups = {group for rule in rules for group in rule["apiGroups"]}
+    assert groups == {
+        "",
+        "apps",
+        "coordination.k8s.io",
+        "events.k8s.io",
+        "grove.io",
+        "scheduler.grove.io",
+    }
+    words = {word for rule in rules for word in (*rule["resources"], *rule["verbs"])}
+    assert not words & {"*", "secrets", "update", "deletecollection", "escalate", "impersonate"}
+    gets = [rule for rule in rules if "get" in rule["verbs"]]
+    assert [rule["resourceNames"] for rule in gets] == [["core-operator"]]

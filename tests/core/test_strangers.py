@@ -1,0 +1,160 @@
+"""Objects of others, reused names and deletions at a bad moment: nothing wedges or is touched."""
+
+import pytest
+
+from core_operator.caches import CLIQUES, GANGS, SETS
+from local_cluster.cluster import Cluster
+from shared_api import names
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.resources import PODS, SERVICES
+from tests.core.kit import (
+    Object,
+    Onlooker,
+    clique,
+    condition,
+    holds,
+    is_ready,
+    pcs,
+    running_operator,
+)
+from tests.core.stand_in import StandIn
+
+pytestmark = pytest.mark.cluster
+
+
+def disguised_pod(like: LooseObject) -> Object:
+    """A pod of somebody else with every label of one of ours."""
+    container = {"name": "main", "image": "registry.example.com/app:1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "stranger", "labels": dict(like.metadata.labels)},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
+    }
+
+
+async def test_pods_of_others_with_our_labels_are_neither_counted_nor_touched(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        await person.create(pcs("w", clique("a", 2)))
+        await person.until_ready(2)
+        await person.create(disguised_pod(person.pods[0]))
+        await person.until_ready(3)
+        await person.scale(CLIQUES, "w-0-a", 3)
+        await person.until_ready(4)
+        await op.until_idle()
+        assert person.get(PODS, "stranger") is not None
+        assert person.one(CLIQUES, "w-0-a").status["replicas"] == 3
+        references = person.one(GANGS, "w-0").spec["podgroups"][0]["podReferences"]
+        assert "stranger" not in [reference["name"] for reference in references]
+        assert len(references) == 3
+
+
+async def test_a_name_that_a_stranger_has_is_told_and_taken_once_it_is_free(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    theirs = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w-0"}}
+    await person.create({**theirs, "spec": {"ports": [{"port": 80}]}})
+    gang = {"apiVersion": GANGS.api_version, "kind": GANGS.kind, "metadata": {"name": "w-1"}}
+    await person.create({**gang, "spec": {"podgroups": []}})
+    await person.until(lambda: person.get(GANGS, "w-1") and person.get(SERVICES, "w-0"))
+    before = {
+        kind: person.one(kind, name).metadata for kind, name in ((SERVICES, "w-0"), (GANGS, "w-1"))
+    }
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        await person.create(pcs("w", clique("a", 1), replicas=3))
+        # Replicas that need no name of theirs are not kept waiting.
+        await person.until(lambda: sum(map(is_ready, person.pods)) == 2)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Stalled"))
+        told = condition(person.get(SETS, "w"), "Stalled")["message"]
+        assert "PodGang w-1" in told
+        assert "Service w-0" in told
+        await person.until_event("w", "Conflict")
+        for kind, was in before.items():
+            now = person.one(kind, was.name).metadata
+            assert (now.uid, now.resource_version) == (was.uid, was.resource_version)
+        await person.delete(person.one(GANGS, "w-1"), GANGS)
+        await person.delete(person.one(SERVICES, "w-0"), SERVICES)
+        await person.until_ready(3, seconds=40)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+
+
+async def test_a_set_that_is_made_again_under_its_name_gets_children_of_its_own(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        await person.create(pcs("w", clique("a", 2)))
+        await person.until_ready(2)
+        old = {pod.metadata.uid for pod in person.pods}
+        await person.delete(person.one(SETS, "w"), SETS)
+        await person.create(pcs("w", clique("a", 3)))
+        await person.until(
+            lambda: (
+                len(person.pods) == 3
+                and all(map(is_ready, person.pods))
+                and not old & {pod.metadata.uid for pod in person.pods}
+            ),
+            seconds=40,
+        )
+        owner = person.one(SETS, "w").metadata.uid
+        controller = person.one(CLIQUES, "w-0-a").metadata.controller
+        assert controller is not None
+        assert controller.uid == owner
+
+
+async def test_deleting_a_set_while_it_is_being_made_leaves_nothing(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        await person.create(pcs("w", clique("a", 2), replicas=20))
+        await person.until(lambda: len(person.pods) >= 5)
+        await person.delete(person.one(SETS, "w"), SETS)
+        await person.until(lambda: not person.all(SETS))
+        await person.until(
+            lambda: not any(map(person.all, (CLIQUES, GANGS, SERVICES, PODS))), seconds=40
+        )
+        await op.until_idle()
+
+
+async def test_deleting_a_set_takes_everything_with_it_and_no_write_of_ours(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    group = {"name": "s", "cliqueNames": ["b"], "replicas": 2, "minAvailable": 1}
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        workload = pcs("w", clique("a", 2), clique("b", 1), podCliqueScalingGroups=[group])
+        await person.create(workload)
+        await person.until_ready(4)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await op.until_idle()
+        before = op.writes.total()
+        await person.delete(person.one(SETS, "w"), SETS)
+        await person.until(
+            lambda: not any(map(person.all, (CLIQUES, GANGS, SERVICES, PODS))), seconds=40
+        )
+        await op.until_idle()
+        assert op.writes.total() == before
+
+
+async def test_a_child_that_somebody_deletes_or_bends_is_mended(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        await person.create(pcs("w", clique("a", 2)))
+        await person.until_ready(2)
+        service = person.one(SERVICES, "w-0")
+        await person.delete(service, SERVICES)
+        await person.until(
+            lambda: (
+                (found := person.get(SERVICES, "w-0")) is not None
+                and found.metadata.uid != service.metadata.uid
+            )
+        )
+        await person.change(CLIQUES, "w-0-a", {"metadata": {"labels": {names.LABEL_PODGANG: "x"}}})
+        await person.until(
+            lambda: person.one(CLIQUES, "w-0-a").metadata.labels[names.LABEL_PODGANG] == "w-0"
+        )
+        await person.change(GANGS, "w-0", {"metadata": {"labels": {names.LABEL_PART_OF: "x"}}})
+        await person.until(
+            lambda: person.one(GANGS, "w-0").metadata.labels[names.LABEL_PART_OF] == "w"
+        )

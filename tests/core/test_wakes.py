@@ -1,0 +1,90 @@
+"""Which changes wake a controller, and which are no news to it."""
+
+import msgspec
+
+from core_operator import wakes
+from shared_api import names
+from shared_api.kube.metadata import Metadata, ObjectKey
+from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
+from shared_api.models import PodGang, SchedulerBackend
+from shared_api.runtime.ownership import Applied, applied
+from tests.core.stand_in import record
+
+HELD = Pod(
+    Metadata(name="p", namespace="n", uid="u", labels={names.LABEL_PODGANG: "g"}),
+    PodSpec(scheduling_gates=(SchedulingGate("example.com/gate"),)),
+)
+FREE = msgspec.structs.replace(HELD, spec=PodSpec())
+BOUND = msgspec.structs.replace(HELD, spec=PodSpec(node_name="node-0"))
+READY = msgspec.structs.replace(
+    BOUND, status=PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
+)
+FAILED = msgspec.structs.replace(READY, status=PodStatus(phase="Failed"))
+
+
+def gang(**status: object) -> Applied[PodGang]:
+    manifest = {
+        "metadata": {"name": "g", "namespace": "n", "uid": "u"},
+        "spec": {"podgroups": [{"name": "c", "podReferences": [], "minReplicas": 1}]},
+        "status": status,
+    }
+    return applied(PodGang)(PodGang.model_validate(manifest), {})
+
+
+def backend(available: str, **spec: object) -> Applied[SchedulerBackend]:
+    manifest = record("b", **spec)
+    said = {"type": names.CONDITION_AVAILABLE, "status": available, "reason": "R", "message": ""}
+    manifest["metadata"]["generation"] = len(spec) + 1
+    manifest["status"] = {"conditions": [{**said, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    return applied(SchedulerBackend)(SchedulerBackend.model_validate(manifest), {})
+
+
+def test_a_podclique_is_woken_when_a_pod_is_lost_and_not_on_its_way() -> None:
+    assert not wakes.pod_ended_or_bent(None, HELD)
+    assert not wakes.pod_ended_or_bent(HELD, FREE)
+    assert not wakes.pod_ended_or_bent(BOUND, READY)
+    assert wakes.pod_ended_or_bent(READY, FAILED)
+    assert wakes.pod_ended_or_bent(READY, None)
+
+
+def test_a_gang_is_woken_by_what_brings_it_further_and_not_by_readiness() -> None:
+    assert wakes.pod_moved_on(None, HELD)
+    assert wakes.pod_moved_on(HELD, FREE)
+    assert wakes.pod_moved_on(FREE, BOUND)
+    assert wakes.pod_moved_on(READY, None)
+    assert not wakes.pod_moved_on(BOUND, READY)
+
+
+def test_readiness_that_comes_or_goes_is_told_soon() -> None:
+    assert wakes.pod_settled(BOUND, READY)
+    assert wakes.pod_settled(READY, FAILED)
+    assert wakes.pod_settled(READY, None)
+    assert not wakes.pod_settled(HELD, FREE)
+    assert not wakes.pod_settled(None, HELD)
+
+
+def test_pods_are_tried_again_when_their_preparation_is_published() -> None:
+    bare = gang()
+    published = gang(podPreparations=[{"name": "c", "members": {"labels": {"a": "b"}}}])
+    assert wakes.pods_can_be_made(None, bare)
+    assert wakes.pods_can_be_made(bare, published)
+    assert not wakes.pods_can_be_made(bare, gang(phase="Running"))
+    assert not wakes.pods_can_be_made(bare, None)
+    assert list(wakes.its_cliques(bare)) == [ObjectKey("n", "c")]
+
+
+def test_gangs_look_again_when_a_backend_changes_and_not_at_its_heartbeat() -> None:
+    alive, dead = backend("True"), backend("False")
+    beating = backend("True")
+    assert not wakes.backend_differs(alive, beating)
+    assert wakes.backend_differs(alive, dead)
+    assert wakes.backend_differs(alive, backend("True", capabilities=["Gang"]))
+    assert wakes.backend_differs(None, alive)
+    assert wakes.backend_differs(alive, None)
+
+
+def test_an_owner_looks_when_a_child_is_changed_or_gone_and_not_when_it_appears() -> None:
+    assert not wakes.needs_mending(None, HELD)
+    assert wakes.needs_mending(HELD, None)
+    assert wakes.is_gone(HELD, None)
+    assert wakes.is_new(None, HELD)
