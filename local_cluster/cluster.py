@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from local_cluster.api import wait_for_api
+from local_cluster.components import CONTROLLER_MANAGER
 from local_cluster.control import Control
 from local_cluster.errors import ClusterError
 from local_cluster.places import clusters_directory
@@ -123,6 +124,18 @@ class Cluster:
         """Stop a component in an orderly way and start it again."""
         self.control.stop(component)
         self.control.resume(component)
+
+    def install_crds(self, directory: Path) -> None:
+        """Install the resource definitions of a directory, and have them garbage-collected.
+
+        The garbage collector looks for new kinds twice a minute. Started again it looks
+        first, and deletes nothing before it has seen them all.
+        """
+        self.kubectl("apply", "--server-side", "-f", str(directory))
+        established = ("--for=condition=Established", "--timeout=30s")
+        self.kubectl("wait", *established, "-f", str(directory))
+        if CONTROLLER_MANAGER in self.control.components():
+            self.restart(CONTROLLER_MANAGER)
 
     def wait_for_api(self, seconds: float = 60) -> None:
         """Return once the API server is ready (again)."""
