@@ -21,6 +21,7 @@ from tests.cluster.pods.tellers import (
     single_pod,
     state_of,
     teller,
+    waiting,
 )
 
 pytestmark = pytest.mark.cluster
@@ -179,10 +180,12 @@ def test_secrets_are_refused_by_name(shop: Shop) -> None:
     volumes = [{"name": "keys", "secret": {"secretName": "keys"}}]
     spec = {"containers": [teller()], "volumes": volumes}
     shop.apply(single_pod("greedy", shop.namespace, **spec))
-    (pod,) = shop.pods("greedy", lambda pods: pods and state_of(pods[0]))
-    waiting = state_of(pod)["state"]["waiting"]
-    assert waiting["reason"] == "CreateContainerConfigError"
-    assert waiting["message"] == 'volume "keys": secret is not supported'
+    # The container shows as ContainerCreating for a moment before its volumes are looked at.
+    (pod,) = shop.pods(
+        "greedy",
+        lambda pods: pods and waiting(pods[0]).get("reason") == "CreateContainerConfigError",
+    )
+    assert waiting(pod)["message"] == 'volume "keys": secret is not supported'
     assert shop.event("FailedMount", 'volume "keys"')
     shop.kubectl("delete", "pod", "greedy", "--wait=false")
     shop.pods("greedy", lambda pods: not pods)

@@ -114,6 +114,12 @@ def state_of(pod: Object) -> Object:
     return statuses[0] if statuses else {}
 
 
+def waiting(pod: Object) -> Object:
+    """Why the only container of a pod does not run; empty when it does or is not known yet."""
+    found: Object = state_of(pod).get("state", {}).get("waiting", {})
+    return found
+
+
 def ask(pod: Object, what: str, *, verb: str = "GET", **query: str) -> str:
     """Ask the teller of a pod."""
     connection = http.client.HTTPConnection(pod["status"]["podIP"], PORT, timeout=SECONDS)
