@@ -84,10 +84,10 @@ async def _create_pods(client: Client, numbers: Iterator[int]) -> None:
 
 async def _read(client: Client) -> float:
     began = time.perf_counter()
-    lines = client.watch_lines(PODS, start=WatchStart(initial_events=True))
-    async with contextlib.aclosing(lines):
-        async for line in lines:
-            if line.startswith(b'{"type":"BOOKMARK"'):
+    batches = client.watch_batches(PODS, start=WatchStart(initial_events=True))
+    async with contextlib.aclosing(batches):
+        async for lines in batches:
+            if bytes(lines[-1][:18]) == b'{"type":"BOOKMARK"':
                 break
         return time.perf_counter() - began
 

@@ -18,7 +18,7 @@ from shared_api.kube import access
 from shared_api.kube.codec import Page, PartialObject, codec_for, encode
 from shared_api.kube.resources import Resource
 from shared_api.kube.retry import RetryPolicy
-from shared_api.kube.transport import JSON_TYPE, Limits, Observer, Request, Transport
+from shared_api.kube.transport import JSON_TYPE, Limits, Line, Observer, Request, Transport
 
 T = TypeVar("T")
 
@@ -285,7 +285,7 @@ class Client:
         )
         await self._send(request)
 
-    def watch_lines(
+    def watch_batches(
         self,
         resource: Resource,
         namespace: str | None = None,
@@ -294,8 +294,8 @@ class Client:
         selector: Selector = EVERYTHING,
         metadata_only: bool = False,
         on_open: Callable[[], None] = lambda: None,
-    ) -> AsyncGenerator[bytes, None]:
-        """Watch a collection once; yield undecoded events until the stream ends.
+    ) -> AsyncGenerator[list[Line], None]:
+        """Watch a collection once; yield undecoded events as they come, until the stream ends.
 
         `on_open` is called when the server has accepted the watch: there may be no event
         for a long time.
@@ -316,7 +316,7 @@ class Client:
             resource.plural,
             accept=METADATA_OBJECT if metadata_only else JSON_TYPE,
         )
-        return self._transport.lines(request, start.inactivity, on_open)
+        return self._transport.batches(request, start.inactivity, on_open)
 
     async def raw(self, path: str) -> bytes:
         """Read a path that is no object, such as /version or /apis."""

@@ -131,7 +131,7 @@ class Codec(Generic[T]):
             raise self._refuse(error) from error
         return Page(items, page.metadata.resource_version, page.metadata.next_token)
 
-    def event(self, line: bytes) -> Event[T] | Bookmark | Status:
+    def event(self, line: bytes | memoryview) -> Event[T] | Bookmark | Status:
         """Decode one line of a watch stream; a Status means that the stream has failed."""
         try:
             event = self._event.decode(line)
@@ -141,7 +141,7 @@ class Codec(Generic[T]):
                 return Event(event.type, self._item(event.object))
         except (msgspec.MsgspecError, ValueError) as error:
             # A strict projection need not fit the almost empty object of a bookmark.
-            if not line.startswith((b'{"type":"BOOKMARK"', b'{"type":"ERROR"')):
+            if not bytes(line[:20]).startswith((b'{"type":"BOOKMARK"', b'{"type":"ERROR"')):
                 raise self._refuse(error) from error
         return _control(line)
 
@@ -179,7 +179,7 @@ _STATUS = msgspec.json.Decoder(Status)
 _PARTIAL = msgspec.json.Decoder(PartialObject)
 
 
-def _control(line: bytes) -> Bookmark | Status:
+def _control(line: bytes | memoryview) -> Bookmark | Status:
     try:
         event = _CONTROL.decode(line)
         if event.type == "ERROR":

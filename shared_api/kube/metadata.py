@@ -66,11 +66,9 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
             force_setattr(self, "labels", labels)
         if self.owner_references:
             force_setattr(self, "owner_references", share(self.owner_references))
-        if self.annotations:
+        if _LAST_APPLIED in self.annotations:
             annotations = {
-                intern(key): value
-                for key, value in self.annotations.items()
-                if key != _LAST_APPLIED
+                key: value for key, value in self.annotations.items() if key != _LAST_APPLIED
             }
             force_setattr(self, "annotations", annotations)
 

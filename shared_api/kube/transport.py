@@ -11,7 +11,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import aiohttp
 import msgspec
@@ -29,6 +29,9 @@ from shared_api.kube.errors import (
 
 Observer = Callable[[str, str, int, float], None]
 """Told of each attempt: verb, resource, HTTP code (0 without an answer) and seconds."""
+
+Line: TypeAlias = bytes | memoryview
+"""A line of a stream; a view is good for as long as nobody needs its chunk back."""
 
 JSON_TYPE = "application/json"
 ERROR_BODY_LIMIT = 64 * 1024
@@ -127,25 +130,24 @@ class Transport:
         finally:
             self._tell(request, code, started)
 
-    async def lines(
+    async def batches(
         self, request: Request, inactivity: float, on_open: Callable[[], None]
-    ) -> AsyncGenerator[bytes, None]:
-        """Open a stream and yield its lines; each must come whole within `inactivity`."""
+    ) -> AsyncGenerator[list[Line], None]:
+        """Open a stream and yield its lines, as many at a time as have come.
+
+        Each line must come whole within `inactivity`.
+        """
         response = await self._start_stream(request)
         on_open()
         try:
             rest = b""
             deadline = _now() + inactivity
             while chunk := await self._chunk(response, deadline, inactivity):
-                lines = chunk.split(b"\n")
-                lines[0] = rest + lines[0]
-                rest = lines.pop()
-                for line in lines:
-                    if line:
-                        yield line
+                lines, rest = _cut(rest, chunk)
                 if len(rest) > self._limits.line:
                     raise BadResponse(f"a line of more than {self._limits.line} bytes")
                 if lines:
+                    yield lines
                     # From now: the time that the consumer spent inside the yield is its own.
                     deadline = _now() + inactivity
             if rest:
@@ -225,6 +227,26 @@ class Transport:
     def _tell(self, request: Request, code: int, started: float) -> None:
         if self._observe is not None:
             self._observe(request.verb, request.resource, code, _now() - started)
+
+
+def _cut(rest: bytes, chunk: bytes) -> tuple[list[Line], bytes]:
+    """The whole lines of a chunk that follows a rest, and the new rest.
+
+    Only what crosses chunks is copied: events are large, and copies would cost more than
+    finding their ends.
+    """
+    end = chunk.find(b"\n")
+    if end < 0:
+        return [], rest + chunk
+    first = rest + chunk[:end]
+    lines: list[Line] = [first] if first else []
+    view = memoryview(chunk)
+    begin = end + 1
+    while (end := chunk.find(b"\n", begin)) >= 0:
+        if end > begin:
+            lines.append(view[begin:end])
+        begin = end + 1
+    return lines, chunk[begin:]
 
 
 async def _failure(response: aiohttp.ClientResponse) -> KubeError:

@@ -112,9 +112,10 @@ class Cache(Generic[T]):
 
     async def run(self, reflector: Reflector[T]) -> None:
         """Follow a reflector until cancelled."""
-        async with contextlib.aclosing(reflector.deltas()) as deltas:
-            async for delta in deltas:
-                self.take(delta)
+        async with contextlib.aclosing(reflector.batches()) as batches:
+            async for deltas in batches:
+                for delta in deltas:
+                    self.take(delta)
 
     def take(self, delta: Delta[T]) -> None:
         """Let one delta change the state, and tell the subscribers."""

@@ -1,8 +1,9 @@
 """The state of a collection, followed without end.
 
 Three nested generators, each small: `_stream` is one watch request, `_follow` resumes
-streams one after another, `deltas` begins again from the whole state when the server no
-longer knows where we were (410). A consumer sees `Restarted`, then every present object as
+streams one after another, `batches` begins again from the whole state when the server no
+longer knows where we were (410). They pass on together what came together, since a step
+through three generators costs as much as decoding an event. A consumer sees `Restarted`, then every present object as
 `Changed`, then `Synced`; what it held before and was not told of again is gone. From then
 on each change comes once and in order.
 
@@ -15,7 +16,7 @@ cheap. No failure ends the generator, and none makes it spin.
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
@@ -35,6 +36,7 @@ from shared_api.kube.errors import (
     from_status,
 )
 from shared_api.kube.resources import Resource
+from shared_api.kube.transport import Line
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import SYSTEM, Clock
 
@@ -99,7 +101,7 @@ class Pace:
 
 
 class Reflector(Generic[T]):
-    """Follows one source; `deltas` may be iterated by one consumer at a time."""
+    """Follows one source; `batches` may be iterated by one consumer at a time."""
 
     def __init__(
         self,
@@ -130,40 +132,40 @@ class Reflector(Generic[T]):
             return float("inf")
         return self._clock.monotonic() - self._heard_at
 
-    async def deltas(self) -> AsyncGenerator[Delta[T], None]:
+    async def batches(self) -> AsyncGenerator[list[Delta[T]], None]:
         """Yield the state and its changes, for ever."""
         while True:
             self._began = self._clock.monotonic()
             try:
                 if not self._version:
-                    yield Restarted()
+                    yield [Restarted()]
                     async with contextlib.aclosing(self._state()) as state:
-                        async for delta in state:
-                            yield delta
+                        async for batch in state:
+                            yield batch
                 async with contextlib.aclosing(self._follow()) as changes:
-                    async for delta in changes:
-                        yield delta
+                    async for batch in changes:
+                        yield batch
             except KubeError as error:
                 if _has_lost_the_thread(error):
                     self._version = ""
                 await self._pause(error)
 
-    async def _state(self) -> AsyncGenerator[Delta[T], None]:
+    async def _state(self) -> AsyncGenerator[list[Delta[T]], None]:
         """The whole state; when streamed, with the changes that follow in the same stream."""
         streams = self._streams_initial_state
         try:
             async with contextlib.aclosing(
                 self._streamed() if streams else self._listed()
             ) as state:
-                async for delta in state:
-                    yield delta
+                async for batch in state:
+                    yield batch
         except (Invalid, Timeout):
             if streams and not self._version:
                 # The server refuses to, or never says that the state is complete.
                 self._streams_initial_state = False
             raise
 
-    async def _listed(self) -> AsyncGenerator[Delta[T], None]:
+    async def _listed(self) -> AsyncGenerator[list[Delta[T]], None]:
         source = self.source
         version = ""
         pages = self._client.pages(
@@ -177,33 +179,35 @@ class Reflector(Generic[T]):
             async for page in pages:
                 self._heard()
                 version = page.resource_version
-                for item in page.items:
-                    yield Changed(item)
+                yield [Changed(item) for item in page.items]
         self._version = version
         # The server may have been replaced by one that can, or only been slow.
         self._streams_initial_state = True
-        yield Synced(version)
+        yield [Synced(version)]
 
-    async def _streamed(self) -> AsyncGenerator[Delta[T], None]:
-        async with contextlib.aclosing(self._stream(initial_events=True)) as events:
-            async for event in events:
-                if isinstance(event, Bookmark) and event.ends_initial_events:
-                    self._version = event.resource_version
-                    yield Synced(event.resource_version)
-                elif not isinstance(event, Bookmark) or self._version:
-                    yield self._advance(event)
+    async def _streamed(self) -> AsyncGenerator[list[Delta[T]], None]:
+        async with contextlib.aclosing(self._stream(initial_events=True)) as batches:
+            async for events in batches:
+                yield [delta for event in events for delta in self._initial(event)]
         if not self._version:
             raise BadResponse("the stream ended before the state was complete")
 
-    async def _follow(self) -> AsyncGenerator[Delta[T], None]:
+    def _initial(self, event: Event[T] | Bookmark) -> Iterator[Delta[T]]:
+        if isinstance(event, Bookmark) and event.ends_initial_events:
+            self._version = event.resource_version
+            yield Synced(event.resource_version)
+        elif not isinstance(event, Bookmark) or self._version:
+            yield self._advance(event)
+
+    async def _follow(self) -> AsyncGenerator[list[Delta[T]], None]:
         """Stream after stream from the last version, until the server has forgotten it."""
         while True:
             self._began = self._clock.monotonic()
             failure: KubeError | None = None
             try:
-                async with contextlib.aclosing(self._stream()) as events:
-                    async for event in events:
-                        yield self._advance(event)
+                async with contextlib.aclosing(self._stream()) as batches:
+                    async for events in batches:
+                        yield [self._advance(event) for event in events]
             except KubeError as error:
                 if _has_lost_the_thread(error):
                     raise
@@ -212,10 +216,10 @@ class Reflector(Generic[T]):
 
     async def _stream(
         self, *, initial_events: bool = False
-    ) -> AsyncGenerator[Event[T] | Bookmark, None]:
+    ) -> AsyncGenerator[list[Event[T] | Bookmark], None]:
         """One request; raise what the server reports inside the stream."""
         source, pace = self.source, self._pace
-        lines = self._client.watch_lines(
+        batches = self._client.watch_batches(
             source.resource,
             source.namespace,
             start=WatchStart(
@@ -229,13 +233,28 @@ class Reflector(Generic[T]):
             # Of a resource in which nothing ever happened there is not even a bookmark.
             on_open=self._heard,
         )
-        async with contextlib.aclosing(lines):
-            async for line in lines:
-                event = self._codec.event(line)
-                if isinstance(event, Status):
-                    raise from_status(event)
-                self._heard()
-                yield event
+        async with contextlib.aclosing(batches):
+            async for lines in batches:
+                events, failure = self._decode(lines)
+                if events:
+                    self._heard()
+                    yield events
+                if failure is not None:
+                    raise failure
+
+    def _decode(self, lines: list[Line]) -> tuple[list[Event[T] | Bookmark], KubeError | None]:
+        """The events up to the first line that tells of a failure, or is none itself."""
+        events: list[Event[T] | Bookmark] = []
+        decode = self._codec.event
+        for line in lines:
+            try:
+                event = decode(line)
+            except BadResponse as error:
+                return events, error
+            if isinstance(event, Status):
+                return events, from_status(event)
+            events.append(event)
+        return events, None
 
     def _advance(self, event: Event[T] | Bookmark) -> Delta[T]:
         """Turn an event into a delta, and remember where to resume."""

@@ -45,7 +45,8 @@ async def create(client: Client) -> PartialObject:
 
 async def lines(client: Client, inactivity: float = 5.0) -> list[bytes]:
     start = WatchStart(resource_version="1", inactivity=inactivity)
-    return [line async for line in client.watch_lines(PODS, start=start)]
+    batches = client.watch_batches(PODS, start=start)
+    return [bytes(line) async for lines in batches for line in lines]
 
 
 async def test_a_storm_of_failures_is_survived_with_growing_pauses() -> None:

@@ -198,8 +198,8 @@ async def test_a_watch_tells_of_each_change_in_order(client: Client, space: str)
 
     start = WatchStart(made.resource_version, timeout=1)
     codec = codec_for(ConfigMap)
-    lines = client.watch_lines(CONFIGMAPS, space, start=start)
-    events = [codec.event(line) async for line in lines]
+    batches = client.watch_batches(CONFIGMAPS, space, start=start)
+    events = [codec.event(line) async for lines in batches for line in lines]
 
     told = [(event.type, event.object.data) for event in events if isinstance(event, Event)]
     assert told == [("MODIFIED", {"x": "2"}), ("DELETED", {"x": "2"})]

@@ -13,6 +13,7 @@ import pytest
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import PODS
+from shared_api.kube.transport import Line
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.event_objects import Regarding, Reporter
 from shared_api.runtime.events import Recorder
@@ -42,9 +43,9 @@ class WatchingClient(ScriptedClient):
         self.may_sync = asyncio.Event()
         self.may_sync.set()
 
-    async def watch_lines(self, *args: Any, **kwargs: Any) -> AsyncGenerator[bytes, None]:
+    async def watch_batches(self, *args: Any, **kwargs: Any) -> AsyncGenerator[list[Line], None]:
         await self.may_sync.wait()
-        yield SYNCED
+        yield [SYNCED]
         await asyncio.Event().wait()
 
 

@@ -26,6 +26,7 @@ from tests.runtime.watch_scripts import (
     bookmark,
     collect,
     deleted,
+    deltas,
     error,
     item,
     modified,
@@ -205,12 +206,12 @@ async def test_pauses_begin_small_again_after_a_healthy_stream(clock: Clock) -> 
             stream(bookmark(9, end=True), then=break_after_a_minute),
             stream(bookmark(10), then=silence),
         ) as (_, client),
-        contextlib.aclosing(reflector(client, clock).deltas()) as deltas,
+        contextlib.aclosing(deltas(reflector(client, clock))) as told,
     ):
-        while not isinstance(await anext(deltas), Synced):
+        while not isinstance(await anext(told), Synced):
             pass
         began = clock.monotonic()
-        assert isinstance(await anext(deltas), Advanced)
+        assert isinstance(await anext(told), Advanced)
 
     assert clock.monotonic() - began <= 60.5
 
@@ -235,13 +236,13 @@ async def test_staleness_is_the_time_since_the_server_was_heard(clock: Clock) ->
     async with scripted(STATE_OPEN) as (_, client):
         source = reflector(client, clock)
         assert source.stale_for() == float("inf")
-        async with contextlib.aclosing(source.deltas()) as deltas:
+        async with contextlib.aclosing(deltas(source)) as told:
             for _ in range(3):
-                await anext(deltas)
+                await anext(told)
             assert source.stale_for() == 0
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(50):
-                    await anext(deltas)
+                    await anext(told)
 
     assert source.stale_for() == 50
 
@@ -249,12 +250,12 @@ async def test_staleness_is_the_time_since_the_server_was_heard(clock: Clock) ->
 async def test_an_idle_watch_is_never_stale_for_longer_than_its_silence(clock: Clock) -> None:
     async with scripted(STATE_OPEN, stream(then=silence)) as (server, client):
         source = reflector(client, clock)
-        async with contextlib.aclosing(source.deltas()) as deltas:
+        async with contextlib.aclosing(deltas(source)) as told:
             for _ in range(3):
-                await anext(deltas)
+                await anext(told)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1000):
-                    await anext(deltas)
+                    await anext(told)
 
     assert source.stale_for() <= 71
     assert versions(server) == ["state"] + ["after 9"] * 14

@@ -1,6 +1,7 @@
 """Watch events as the API server words them, and a way to collect what a reflector makes of them."""
 
 import contextlib
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from shared_api.kube.client import Client
@@ -61,11 +62,21 @@ def reflector(client: Client, clock: Clock, **options: Any) -> Reflector[Partial
     return Reflector(client, Source(PODS, PartialObject), pace=pace, clock=clock, **options)
 
 
+async def deltas(
+    source: Reflector[PartialObject],
+) -> AsyncGenerator[Delta[PartialObject], None]:
+    """What a reflector tells, one by one."""
+    async with contextlib.aclosing(source.batches()) as batches:
+        async for batch in batches:
+            for delta in batch:
+                yield delta
+
+
 async def collect(source: Reflector[PartialObject], count: int) -> list[str]:
     """The first deltas, each as a short word."""
     seen: list[str] = []
-    async with contextlib.aclosing(source.deltas()) as deltas:
-        async for delta in deltas:
+    async with contextlib.aclosing(deltas(source)) as found:
+        async for delta in found:
             seen.append(word(delta))
             if len(seen) == count:
                 break
