@@ -7,6 +7,7 @@ are for people and for Services, so a stranger's object with our labels is in no
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
@@ -36,6 +37,8 @@ from shared_api.runtime.manager import Manager
 from shared_api.runtime.ownership import Applied, applied
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.watch import Source
+
+W = TypeVar("W", bound=Watched)
 
 OWNER = "owner"
 """Index by the UID of the controlling owner."""
@@ -82,16 +85,16 @@ class Caches:
 def watch_all(manager: Manager) -> Caches:
     """Have the manager fill all caches."""
     return Caches(
-        sets=manager.watch(Source(SETS, applied(PodCliqueSet))),
-        cliques=manager.watch(Source(CLIQUES, applied(PodClique)), {OWNER: _by_owner}),
-        groups=manager.watch(Source(GROUPS, applied(PodCliqueScalingGroup)), {OWNER: _by_owner}),
+        sets=manager.watch(Source(SETS, _applied(PodCliqueSet))),
+        cliques=manager.watch(Source(CLIQUES, _applied(PodClique)), {OWNER: _by_owner}),
+        groups=manager.watch(Source(GROUPS, _applied(PodCliqueScalingGroup)), {OWNER: _by_owner}),
         gangs=manager.watch(
-            Source(GANGS, applied(PodGang)), {OWNER: _by_owner, BASE: _by_base_gang}
+            Source(GANGS, _applied(PodGang)), {OWNER: _by_owner, BASE: _by_base_gang}
         ),
-        backends=manager.watch(Source(BACKENDS, applied(SchedulerBackend))),
+        backends=manager.watch(Source(BACKENDS, _applied(SchedulerBackend))),
         pods=manager.watch(Source(PODS, Pod, selector=Selector(_OURS)), {OWNER: _by_owner}),
         services=manager.watch(
-            Source(SERVICES, applied(PartialObject), selector=Selector(_OURS)), {OWNER: _by_owner}
+            Source(SERVICES, _applied(PartialObject), selector=Selector(_OURS)), {OWNER: _by_owner}
         ),
         revisions=manager.watch(
             Source(CONTROLLER_REVISIONS, Revision, selector=Selector(_OURS)), {OWNER: _by_owner}
@@ -101,6 +104,11 @@ def watch_all(manager: Manager) -> Caches:
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
         ),
     )
+
+
+def _applied(into: type[W]) -> type[Applied[W]]:
+    """With what core has applied; what backends have is theirs to compare."""
+    return applied(into, names.FIELD_MANAGER_CORE)
 
 
 def _by_owner(value: Watched) -> Iterable[str]:

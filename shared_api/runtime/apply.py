@@ -41,7 +41,6 @@ A = TypeVar("A", bound=Watched)
 CREATE_ONLY = "1"
 """A resource version that no object has: the first write to etcd gets a later one."""
 _REMEMBERED = 20_000
-_ANSWER = applied(PartialObject)
 
 
 class Applier:
@@ -62,6 +61,7 @@ class Applier:
         self._pending = pending
         self._writes = telemetry.writes
         self._fence = fence or Unfenced()
+        self._answer = applied(PartialObject, field_manager)
         self._parallel = parallel
         # What the server made of a manifest that it did not store as it was sent.
         self._rewritten: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
@@ -231,7 +231,7 @@ class Applier:
                     field_manager=self._manager,
                     force=force,
                     subresource=subresource or None,
-                    into=_ANSWER,
+                    into=self._answer,
                 )
         except Conflict as error:
             if error.is_field_ownership:

@@ -15,8 +15,8 @@ change, and a write that changes nothing is sent.
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Generic, Self, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import msgspec
 
@@ -26,37 +26,46 @@ from shared_api.runtime.predicates import ObjectMetadata, Watched
 W = TypeVar("W", bound=Watched)
 
 # Parts of a manifest that say which object is meant; nobody owns them.
-_TYPE = ("apiVersion", "kind")
-_IDENTITY = ("name", "namespace", "generateName", "uid", "resourceVersion")
+_TYPE = frozenset(("apiVersion", "kind"))
+_IDENTITY = frozenset(("name", "namespace", "generateName", "uid", "resourceVersion"))
+_CONTAINERS = frozenset((dict, list, tuple))
+
+_TREE = msgspec.json.Decoder(dict[str, Any])
+
+_Fingerprints = Mapping[tuple[str, str], bytes]
 
 
-class _ManagedFields(msgspec.Struct, frozen=True, rename="camel"):
-    manager: str = ""
-    operation: str = ""
-    api_version: str = ""
-    subresource: str = ""
-    fields_v1: Mapping[str, object] = msgspec.field(default_factory=dict, name="fieldsV1")
+class _Recent:
+    """Fingerprints of versions that are about to be met again.
+
+    A version that we wrote comes twice, as the answer and as an event. It is the same object
+    both times, so the second time is free.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._held: dict[tuple[object, ...], _Fingerprints] = {}
+
+    def take(self, version: tuple[object, ...]) -> _Fingerprints | None:
+        return self._held.pop(version, None)
+
+    def hold(self, version: tuple[object, ...], found: _Fingerprints) -> None:
+        self._held[version] = found
+        if len(self._held) > self._size:
+            del self._held[next(iter(self._held))]
 
 
-class _ManagedMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    managed_fields: tuple[_ManagedFields, ...] = ()
-
-
-class _Managed(msgspec.Struct, frozen=True):
-    metadata: _ManagedMetadata = _ManagedMetadata()
-
-
-_MANAGED = msgspec.json.Decoder(_Managed)
-_TREE = msgspec.json.Decoder(dict[str, object])
+_RECENT = _Recent(4096)
 
 
 class Applied(Generic[W]):
-    """An object as some projection, and what each manager has applied to it."""
+    """An object as some projection, and what managers have applied to it."""
 
     into: ClassVar[type[Watched]]
+    by: ClassVar[str | None]
     __slots__ = ("_fingerprints", "object")
 
-    def __init__(self, value: W, fingerprints: Mapping[tuple[str, str], bytes]) -> None:
+    def __init__(self, value: W, fingerprints: _Fingerprints) -> None:
         self.object = value
         self._fingerprints = fingerprints
 
@@ -64,7 +73,14 @@ class Applied(Generic[W]):
     def model_validate_json(cls, json_data: bytes) -> Self:
         """Decode an object; the codec calls this for types that decode themselves."""
         value = codec_for(cls.into).one(json_data)
-        return cls(cast("W", value), dict(_fingerprints(json_data)))
+        metadata = value.metadata
+        version = (metadata.uid, metadata.resource_version, cls.by)
+        found = _RECENT.take(version)
+        if found is None:
+            found = _fingerprints(json_data, cls.by)
+            if metadata.uid and metadata.resource_version:
+                _RECENT.hold(version, found)
+        return cls(cast("W", value), found)
 
     @property
     def metadata(self) -> ObjectMetadata:
@@ -77,9 +93,12 @@ class Applied(Generic[W]):
 
 
 @functools.cache
-def applied(into: type[W]) -> type[Applied[W]]:
-    """The type to cache where objects of this projection are applied."""
-    body = {"into": into, "__slots__": ()}
+def applied(into: type[W], by: str | None = None) -> type[Applied[W]]:
+    """The type to cache where objects of this projection are applied.
+
+    With `by`, only what that manager has applied is looked at.
+    """
+    body = {"into": into, "by": by, "__slots__": ()}
     return cast("type[Applied[W]]", type(f"Applied{into.__name__}", (Applied,), body))
 
 
@@ -88,25 +107,29 @@ def fingerprint(manifest: Mapping[str, object]) -> bytes:
     return _digest(str(manifest.get("apiVersion", "")), manifest)
 
 
-def extract(live: object, fields: Mapping[str, object]) -> object:
+def extract(live: Any, fields: Mapping[str, Any]) -> Any:
     """The part of a live value that a FieldsV1 set covers, in the live order."""
-    parts = [name for name in fields if name != "."]
-    if not parts:
-        return live
-    if isinstance(live, Mapping):
-        return {
-            name[2:]: extract(live[name[2:]], cast("Mapping[str, object]", fields[name]))
-            for name in parts
-            if name[:2] == "f:" and name[2:] in live
+    kind = type(live)
+    if kind is dict:
+        found = {
+            key: extract(live[key], inner) if inner else live[key]
+            for name, inner in fields.items()
+            if name[:2] == "f:" and (key := name[2:]) in live
         }
-    if isinstance(live, list):
-        wanted = _Entries(parts, fields)
+        return found or ({} if _names_parts(fields) else live)
+    if kind is list and _names_parts(fields):
+        wanted = _Entries(fields)
         return [
-            extract(item, cast("Mapping[str, object]", inner))
+            extract(item, inner) if inner else item
             for item in live
             if (inner := wanted.of(item)) is not None
         ]
     return live
+
+
+def _names_parts(fields: Mapping[str, Any]) -> bool:
+    """Tell a value that is owned in parts from one that is owned as a whole."""
+    return any(name != "." for name in fields)
 
 
 class _Entries:
@@ -115,18 +138,20 @@ class _Entries:
     Looked up, not compared one by one: a status may list hundreds of things.
     """
 
-    def __init__(self, names: list[str], fields: Mapping[str, object]) -> None:
-        self._by_keys: dict[tuple[str, ...], dict[tuple[object, ...], object]] = {}
-        self._by_value: dict[object, object] = {}
-        for name in names:
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._by_keys: dict[tuple[str, ...], dict[tuple[object, ...], Any]] = {}
+        self._by_value: dict[object, Any] = {}
+        for name, inner in fields.items():
+            if name == ".":
+                continue
             kind, pattern = _matcher(name)
-            if kind == "k:" and isinstance(pattern, Mapping):
+            if kind == "k:" and isinstance(pattern, dict):
                 of_keys = self._by_keys.setdefault(tuple(pattern), {})
-                of_keys[tuple(pattern.values())] = fields[name]
+                of_keys[tuple(pattern.values())] = inner
             elif kind == "v:":
-                self._by_value[pattern] = fields[name]
+                self._by_value[pattern] = inner
 
-    def of(self, item: object) -> object | None:
+    def of(self, item: object) -> Any:
         """What is owned of an entry; None if it is not."""
         if not isinstance(item, dict):
             # Sets hold plain values; what is no such value is in none.
@@ -138,20 +163,23 @@ class _Entries:
         return None
 
 
-def _fingerprints(body: bytes) -> Iterator[tuple[tuple[str, str], bytes]]:
-    tree: dict[str, object] | None = None
-    for entry in _MANAGED.decode(body).metadata.managed_fields:
-        if entry.operation != "Apply":
-            continue
-        tree = tree or _TREE.decode(body)
-        owned = cast("Mapping[str, object]", extract(tree, entry.fields_v1))
-        yield (entry.manager, entry.subresource), _digest(entry.api_version, owned)
+def _fingerprints(body: bytes, by: str | None) -> _Fingerprints:
+    if by is not None and by.encode() not in body:
+        return {}
+    tree = _TREE.decode(body)
+    return {
+        (entry["manager"], entry.get("subresource", "")): _digest(
+            entry.get("apiVersion", ""), extract(tree, entry["fieldsV1"])
+        )
+        for entry in tree["metadata"].get("managedFields", ())
+        if entry.get("operation") == "Apply" and by in (None, entry.get("manager"))
+    }
 
 
-def _digest(api_version: str, manifest: Mapping[str, object]) -> bytes:
+def _digest(api_version: str, manifest: Mapping[str, Any]) -> bytes:
     content = {key: value for key, value in manifest.items() if key not in _TYPE}
     metadata = content.pop("metadata", None)
-    if isinstance(metadata, Mapping):
+    if metadata:
         content["metadata"] = {
             key: value for key, value in metadata.items() if key not in _IDENTITY
         }
@@ -160,14 +188,18 @@ def _digest(api_version: str, manifest: Mapping[str, object]) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
-def _without_nothing(value: object) -> object:
+def _without_nothing(value: Any) -> Any:
     """Drop nulls and empty containers, which the server may store or not."""
-    if isinstance(value, Mapping):
-        parts = {key: _without_nothing(part) for key, part in value.items()}
-        return {key: part for key, part in parts.items() if part not in (None, {}, [])}
-    if isinstance(value, list | tuple):
-        return [_without_nothing(part) for part in value]
-    return value
+    if type(value) is not dict:
+        return [_without_nothing(part) if type(part) in _CONTAINERS else part for part in value]
+    parts = {}
+    for key, part in value.items():
+        if type(part) in _CONTAINERS:
+            if rest := _without_nothing(part):
+                parts[key] = rest
+        elif part is not None:
+            parts[key] = part
+    return parts
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,5 +1,6 @@
 """Whether applying a manifest would change anything, judged from the live object alone."""
 
+import itertools
 import json
 
 import pytest
@@ -38,12 +39,16 @@ FIELDS = {
 }
 
 
+# A version of an object never changes.
+VERSIONS = itertools.count(9)
+
+
 def live(
     manager: str = "us", operation: str = "Apply", api_version: str = "v1", **changes: object
 ) -> Applied[PartialObject]:
     """The object of the manifest as the server shows it, with things of others in it."""
     tree = json.loads(json.dumps(MANIFEST))
-    tree["metadata"] |= {"uid": "u1", "resourceVersion": "9", "generation": 1}
+    tree["metadata"] |= {"uid": "u1", "resourceVersion": str(next(VERSIONS)), "generation": 1}
     tree["metadata"]["labels"]["theirs"] = "y"
     tree["spec"]["defaulted"] = True
     tree["spec"]["groups"].append({"name": "three", "min": 3})
@@ -139,3 +144,23 @@ def test_fields_that_are_gone_from_the_object_are_left_out() -> None:
 
 def test_the_wrapped_type_is_made_once_per_projection() -> None:
     assert applied(PartialObject) is applied(PartialObject)
+
+
+def test_only_the_manager_that_is_asked_for_is_looked_at() -> None:
+    one = {"operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {}}}
+    managers = [{**one, "manager": "us"}, {**one, "manager": "them"}]
+    tree = {"metadata": {"name": "x", "managedFields": managers}, "data": {"a": "b"}}
+    value = codec_for(applied(PartialObject, "us")).one(json.dumps(tree).encode())
+    assert value.fingerprint("us") == fingerprint({"apiVersion": "v1", "data": {"a": "b"}})
+    assert value.fingerprint("them") is None
+
+
+def test_a_version_that_comes_as_answer_and_as_event_is_recognised_both_times() -> None:
+    managers = [
+        {"manager": "us", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {}}}
+    ]
+    for version, content in (("1", "a"), ("1", "a"), ("2", "b"), ("1", "a")):
+        metadata = {"uid": "twice", "resourceVersion": version, "managedFields": managers}
+        tree = {"metadata": metadata, "data": {"k": content}}
+        value = codec_for(applied(PartialObject, "us")).one(json.dumps(tree).encode())
+        assert value.fingerprint("us") == fingerprint({"apiVersion": "v1", "data": {"k": content}})
