@@ -1,6 +1,7 @@
-"""One request, one answer: connections, deadlines, limits and credentials.
+"""One request, one answer: deadlines, limits and credentials.
 
-The only module of the client that imports aiohttp. Every wait for the network has a
+Short requests go over `wire`; streams, and everything behind a proxy, through aiohttp, of
+which this is the client's only importer. Every wait for the network has a
 deadline, so slots become free and a burst of requests only queues; every answer has a size
 limit; nothing is looked up in the environment. Transport errors leave as members of our own
 tree. It sends once, twice only after a 401 with new credentials; whether to repeat a
@@ -10,7 +11,6 @@ request is decided in `retry`.
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import aiohttp
@@ -26,6 +26,9 @@ from shared_api.kube.errors import (
     Timeout,
     from_response,
 )
+from shared_api.kube.wire import Answer, Limits, Wire, guard
+
+__all__ = ["JSON_TYPE", "Limits", "Line", "Observer", "Request", "Transport"]
 
 Observer = Callable[[str, str, int, float], None]
 """Told of each attempt: verb, resource, HTTP code (0 without an answer) and seconds."""
@@ -35,22 +38,6 @@ Line: TypeAlias = bytes | memoryview
 
 JSON_TYPE = "application/json"
 ERROR_BODY_LIMIT = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much, how long, how many at once."""
-
-    in_flight: int = 64
-    """Requests at the same time; watches do not count."""
-    attempt: float = 15.0
-    """Seconds for one attempt, from the moment at which it has a slot."""
-    connect: float = 5.0
-    keep_alive: float = 30.0
-    """Seconds that an idle connection is kept; the server's own limit is longer."""
-    body: int = 128 * 1024 * 1024
-    line: int = 16 * 1024 * 1024
-    """Bytes of one watch event; etcd takes objects of 1.5 MiB."""
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -80,10 +67,13 @@ class Transport:
         self._observe = observe
         self._user_agent = user_agent
         self._slots = asyncio.Semaphore(limits.in_flight)
+        self._wire: Wire | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         await self._access.open()
+        if self._access.proxy is None:
+            self._wire = Wire(self._access, self._user_agent, self._limits)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
@@ -104,6 +94,8 @@ class Transport:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._wire is not None:
+            await self._wire.close()
         if self._session is not None:
             await self._session.close()
 
@@ -112,15 +104,12 @@ class Transport:
         started = _now()
         code = 0
         try:
-            async with (
-                self._slots,
-                asyncio.timeout(self._limits.attempt),
-                await self._open(request) as response,
-            ):
-                code = response.status
+            async with self._slots, asyncio.timeout(self._limits.attempt):
+                answer = await self._ask(request)
+                code = answer.status
                 if code < 300:
-                    return await self._read(response)
-                raise await _failure(response)
+                    return answer.body
+                raise from_response(code, answer.body, answer.retry_after)
         except aiohttp.ClientError as error:
             raise _lost(error) from error
         except TimeoutError as error:
@@ -154,6 +143,23 @@ class Transport:
                 raise ConnectionLost("the stream ended in the middle of a line")
         finally:
             _abandon(response)
+
+    async def _ask(self, request: Request) -> Answer:
+        authorization = await self._access.current()
+        answer = await self._attempt(request, authorization)
+        if answer.status == 401 and await self._access.renew(authorization):
+            if self._wire is not None:
+                self._wire.forget()
+            answer = await self._attempt(request, self._access.authorization)
+        return answer
+
+    async def _attempt(self, request: Request, authorization: str | None) -> Answer:
+        if self._wire is not None:
+            headers = _headers(request, authorization)
+            return await self._wire.exchange(request.method, request.target, headers, request.body)
+        async with await self._exchange(request, authorization) as response:
+            body = await self._read(response)
+            return Answer(response.status, body, response.headers.get("Retry-After"))
 
     async def _start_stream(self, request: Request) -> aiohttp.ClientResponse:
         started = _now()
@@ -199,16 +205,11 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("use the client as an async context manager")
-        headers = {"Accept": request.accept}
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        if authorization:
-            headers["Authorization"] = authorization
         return await self._session.request(
             request.method,
             URL(self._access.server + request.target, encoded=True),
             data=request.body,
-            headers=headers,
+            headers=_headers(request, authorization),
             allow_redirects=False,
             proxy=self._access.proxy,
             server_hostname=self._access.server_name,
@@ -227,6 +228,15 @@ class Transport:
     def _tell(self, request: Request, code: int, started: float) -> None:
         if self._observe is not None:
             self._observe(request.verb, request.resource, code, _now() - started)
+
+
+def _headers(request: Request, authorization: str | None) -> dict[str, str]:
+    headers = {"Accept": request.accept}
+    if request.body is not None:
+        headers["Content-Type"] = request.content_type
+    if authorization:
+        headers["Authorization"] = authorization
+    return headers
 
 
 def _cut(rest: bytes, chunk: bytes) -> tuple[list[Line], bytes]:
@@ -281,19 +291,9 @@ def _lost(error: aiohttp.ClientError) -> ConnectionLost:
 
 
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A socket whose idle or unanswered connection the kernel gives up after half a minute."""
     family, kind, protocol, _, _ = address
     opened = socket.socket(family, kind, protocol)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", 15),
-        ("TCP_KEEPINTVL", 5),
-        ("TCP_KEEPCNT", 3),
-        ("TCP_USER_TIMEOUT", 30_000),
-    ):
-        # Not every platform has every option.
-        if hasattr(socket, option):
-            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    guard(opened)
     return opened
 
 

@@ -45,12 +45,15 @@ async def scripted(
     pauses: Pauses | None = None,
     limits: Limits | None = None,
     observe: Observer | None = None,
+    attempts: int = 6,
+    token: str = "secret",
 ) -> AsyncGenerator[tuple[ScriptedServer, Client], None]:
     """A server that gives these replies, and a client whose pauses take no time."""
     with tempfile.TemporaryDirectory() as directory:
         async with ScriptedServer(list(replies)) as server:
-            access = from_kubeconfig(write_kubeconfig(Path(directory), server.url))
-            retry = RetryPolicy(sleep=pauses or Pauses(), random=lambda: 1.0)
+            path = write_kubeconfig(Path(directory), server.url, {"token": token})
+            access = from_kubeconfig(path)
+            retry = RetryPolicy(sleep=pauses or Pauses(), random=lambda: 1.0, attempts=attempts)
             async with Client(
                 access, limits=limits or Limits(attempt=5.0), retry=retry, observe=observe
             ) as client:
