@@ -1,0 +1,109 @@
+"""Who took the room of a gang, from the events that KAI records on its PodGroup.
+
+The victim's PodGroup shows nothing of a preemption before KAI v0.17; the events do, on every
+version, and outlast the pods by an hour. An eviction is news until KAI starts the gang
+again, which it notes on the PodGroup.
+"""
+
+from datetime import datetime
+
+from backend_controllers.contract import Facts
+from backend_controllers.kai.api import (
+    EVENTS,
+    KEY_EVICTED_PODS,
+    KEY_EVICTOR_ACTION,
+    KEY_EVICTOR_NAME,
+    KEY_EVICTOR_NAMESPACE,
+    KEY_LAST_START,
+    ObservedEvent,
+    ObservedPodGroup,
+    gang_of,
+)
+from shared_api.runtime.predicates import Watched
+
+# Recorders merge what they take for repetitions.
+_MERGED = "(combined from similar events): "
+_WORDS = {
+    "preempt": ("Preempted", "preempted"),
+    "reclaim": ("Reclaimed", "reclaimed for its queue's share"),
+    "consolidation": ("Consolidated", "moved to make contiguous room"),
+    "stalegangeviction": ("StaleGangEvicted", "evicted, since it fell below its minimum"),
+}
+
+
+def gang_of_event(event: Watched) -> tuple[str, str] | None:
+    """Namespace and name of the gang that an event is about."""
+    if not isinstance(event, ObservedEvent):
+        return None
+    gang = gang_of(event.involved_object.name)
+    return (event.involved_object.namespace, gang) if gang else None
+
+
+def time_of(text: str) -> datetime | None:
+    """A time as KAI and the API server write it, each with its own zone."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
+
+
+def last_start(pod_group: ObservedPodGroup) -> datetime | None:
+    """When KAI last placed the gang; None if it never did."""
+    return time_of(pod_group.metadata.annotations.get(KEY_LAST_START, ""))
+
+
+def last_eviction(pod_group: ObservedPodGroup, facts: Facts) -> ObservedEvent | None:
+    """The latest eviction since KAI last placed the gang."""
+    started = last_start(pod_group)
+    if started is None:
+        # It has never had room that could be taken; this spares most gangs the search.
+        return None
+    latest: tuple[datetime, str] | None = None
+    found: ObservedEvent | None = None
+    for event in facts.all(EVENTS):
+        if not isinstance(event, ObservedEvent) or not _is_about(event, pod_group):
+            continue
+        at = time_of(event.at)
+        # Both are whole seconds, so that the same second may mean after it.
+        if at is None or at < started:
+            continue
+        rank = (at, event.metadata.name)
+        if latest is None or rank > latest:
+            latest, found = rank, event
+    return found
+
+
+def reason_of(event: ObservedEvent) -> str:
+    """What was done to the gang, in one word."""
+    action = event.metadata.annotations.get(KEY_EVICTOR_ACTION, "")
+    return _WORDS.get(action, ("Evicted", ""))[0]
+
+
+def text_of(event: ObservedEvent) -> str:
+    """Who did what to the gang, and why as far as KAI says so."""
+    annotations = event.metadata.annotations
+    action = annotations.get(KEY_EVICTOR_ACTION, "")
+    verb = _WORDS.get(action, ("", "evicted"))[1]
+    evictor = annotations.get(KEY_EVICTOR_NAME, "")
+    count = annotations.get(KEY_EVICTED_PODS, "")
+    by = ""
+    if evictor:
+        gang = gang_of(evictor)
+        whom = f"gang {gang}" if gang else f"PodGroup {evictor}"
+        by = f" by {whom} in namespace {annotations.get(KEY_EVICTOR_NAMESPACE, '')}"
+    size = f" ({count} pods)" if count else ""
+    why = _why(event.message, has_evictor=bool(evictor))
+    return f"{verb}{by}{size}" + (f": {why}" if why else "")
+
+
+def _why(message: str, *, has_evictor: bool) -> str:
+    lines = [line.strip().rstrip(".") for line in message.removeprefix(_MERGED).splitlines()]
+    # The first line names one of the pods and the evictor; the others are about queues.
+    told = lines[1:] if has_evictor else lines
+    return "; ".join(line for line in told if line)
+
+
+def _is_about(event: ObservedEvent, pod_group: ObservedPodGroup) -> bool:
+    about, metadata = event.involved_object, pod_group.metadata
+    return about.name == metadata.name and about.namespace == metadata.namespace

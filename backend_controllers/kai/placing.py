@@ -1,0 +1,70 @@
+"""Constraints of a gang, of several groups or of one, weighed against what KAI has here.
+
+What is required and cannot be had refuses the gang; what is only preferred is left out and
+said. Notes are collected on the way, so that a user reads all that is wrong at once.
+"""
+
+from dataclasses import dataclass, field
+
+from backend_controllers.kai.features import Features
+from backend_controllers.kai.placement import Pack, Place, pack_of
+from shared_api import names
+from shared_api.models import GangTopologyConstraint, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What cannot be done, and what is left undone."""
+
+    refusals: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def weigh(self, pack: Pack, text: str) -> None:
+        """Refuse what is required, remark on what is only preferred."""
+        (self.refusals if pack.required else self.remarks).append(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Makes the constraints of one gang."""
+
+    features: Features
+    place: Place | None
+    notes: Notes
+
+    def gang(self, asked: GangTopologyConstraint | None) -> JsonObject | None:
+        """The constraint of all pods together."""
+        return self._constraint(asked, "the gang", possible=self.features.topology)
+
+    def part(self, asked: GangTopologyConstraint | None, of: str, within: str) -> JsonObject | None:
+        """The constraint of some groups or one, inside a domain of the level `within`."""
+        possible = self.features.topology and self.features.nested
+        return self._constraint(asked, of, within, possible=possible)
+
+    def narrower(self, constraint: JsonObject | None, within: str) -> str:
+        """The level that pods share once they also obey a constraint."""
+        required = str(constraint.get("requiredTopologyLevel", "")) if constraint else ""
+        return self.place.narrower(required, within) if self.place else within
+
+    def _constraint(
+        self, asked: GangTopologyConstraint | None, of: str, within: str = "", *, possible: bool
+    ) -> JsonObject | None:
+        pack = pack_of(asked)
+        if pack.is_empty:
+            return None
+        level = pack.required or pack.preferred
+        if not possible:
+            self.notes.weigh(
+                pack,
+                f"{of} is to be packed by {level}, which the installed KAI"
+                f" ({self.features.release}) cannot do: install the CRDs of KAI v0.10 or newer",
+            )
+            return None
+        if self.place is None:
+            self.notes.weigh(
+                pack,
+                f"{of} is to be packed by {level}, but the gang names no topology: the annotation"
+                f" {names.ANNOTATION_TOPOLOGY_NAME} is missing",
+            )
+            return None
+        return self.place.constraint(pack, within)

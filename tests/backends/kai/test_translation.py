@@ -1,0 +1,257 @@
+"""The PodGroup that a gang becomes, per release of KAI, and the gangs that become none."""
+
+from typing import Any, cast
+
+import pytest
+
+from backend_controllers.contract import Facts, Translation
+from backend_controllers.kai.features import Features, find
+from backend_controllers.kai.translation import translate
+from shared_api.kube.resources import PRIORITY_CLASSES
+from shared_api.models import PodGang
+from tests.backends.kai.kit import (
+    NAMESPACE,
+    RACK,
+    SERVED,
+    UID,
+    V0_13,
+    V0_16,
+    V0_17,
+    ZONE,
+    GivenFacts,
+    Object,
+    gang,
+    group,
+    named,
+    on_topology,
+    pack,
+    speech,
+    together,
+    topology,
+)
+
+NET = topology("net", ZONE, RACK)
+
+
+def translated(
+    it: PodGang, features: Features = V0_17, facts: Facts | None = None, **options: Any
+) -> Translation:
+    return translate(speech(features, **options), it, facts or GivenFacts(NET))
+
+
+def manifest(*args: Any, **kwargs: Any) -> Object:
+    translation = translated(*args, **kwargs)
+    assert translation.refusals == ()
+    [rendered] = translation.objects
+    return cast("Object", rendered.manifest)
+
+
+def spec(*args: Any, **kwargs: Any) -> Object:
+    return cast("Object", manifest(*args, **kwargs)["spec"])
+
+
+def refusals(*args: Any, **kwargs: Any) -> str:
+    translation = translated(*args, **kwargs)
+    assert translation.objects == ()
+    return "\n".join(translation.refusals)
+
+
+def with_metadata(**metadata: dict[str, str]) -> PodGang:
+    metadata["labels"] = {"kai.scheduler/queue": "team", **metadata.get("labels", {})}
+    return gang(metadata=metadata)
+
+
+def test_a_gang_of_two_groups_as_the_newest_kai_wants_it() -> None:
+    it = gang(group("web-0-a", 2), group("web-0-b", 3), priorityClassName="high")
+    assert manifest(it, facts=GivenFacts(named(PRIORITY_CLASSES, "high"))) == {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": f"pg-web-0-{UID}",
+            "namespace": NAMESPACE,
+            "labels": {"grove.io/podgang": "web-0"},
+            "annotations": {"grove.io/podgang": "web-0"},
+        },
+        "spec": {
+            "queue": "team",
+            "minSubGroup": 2,
+            "priorityClassName": "high",
+            "subGroups": [
+                {"name": "web-0-a", "minMember": 2},
+                {"name": "web-0-b", "minMember": 3},
+            ],
+        },
+    }
+
+
+def test_fields_that_the_installed_crd_lacks_are_not_sent() -> None:
+    it = gang(
+        group("a"),
+        group("b"),
+        metadata=on_topology(),
+        topologyConstraintGroupConfigs=[together("ab", "a", "b", constraint=pack(RACK))],
+    )
+    assert spec(it, V0_13, staleness_grace_period="-1s") == {
+        "queue": "team",
+        "subGroups": [
+            {
+                "name": "ab",
+                "topologyConstraint": {"topology": "net", "requiredTopologyLevel": RACK},
+            },
+            {"name": "a", "minMember": 1, "parent": "ab"},
+            {"name": "b", "minMember": 1, "parent": "ab"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("release", ["0.9", "0.13", "0.15", "0.17"])
+def test_every_field_of_a_rich_gang_is_one_of_the_installed_crd(release: str) -> None:
+    answers = SERVED[release]
+    [schema] = answers.schemas.values()
+    fields = cast("Object", schema)["properties"]["spec"]["properties"]
+    it = gang(
+        group("a", 2),
+        metadata={
+            "labels": {
+                "kai.scheduler/queue": "team",
+                "kai.scheduler/preemptibility": "preemptible",
+            },
+            "annotations": {
+                "kai.scheduler/preemption-delay": "5s",
+                "kai.scheduler/staleness-grace-period": "-1s",
+            },
+        },
+        priorityClassName="high",
+    )
+    sent = spec(it, find(answers))
+    assert sent.keys() <= fields.keys()
+    assert sent["subGroups"][0].keys() <= fields["subGroups"]["items"]["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "default", "queue"),
+    [
+        ({"labels": {"kai.scheduler/queue": "a"}}, "c", "a"),
+        (
+            {
+                "labels": {"kai.scheduler/queue": "a"},
+                "annotations": {"kai.scheduler/queue": "b"},
+            },
+            None,
+            "a",
+        ),
+        ({"annotations": {"kai.scheduler/queue": "b"}}, "c", "b"),
+        ({"labels": {"kai.scheduler/queue": ""}}, "c", "c"),
+        ({}, "c", "c"),
+    ],
+)
+def test_the_queue_is_the_label_then_the_annotation_then_the_default(
+    metadata: Object, default: str | None, queue: str
+) -> None:
+    assert spec(gang(metadata=metadata), default_queue=default)["queue"] == queue
+
+
+def test_a_gang_without_a_queue_is_told_how_to_name_one() -> None:
+    text = refusals(gang(metadata={}))
+    assert "label kai.scheduler/queue on the PodCliqueSet" in text
+    assert "defaultQueue" in text
+
+
+def test_a_queue_that_does_not_exist_is_passed_on_since_it_may_come() -> None:
+    assert spec(gang(), facts=GivenFacts(queues=False))["queue"] == "team"
+
+
+@pytest.mark.parametrize("value", ["preemptible", "non-preemptible"])
+def test_preemptibility_is_passed_on(value: str) -> None:
+    it = with_metadata(labels={"kai.scheduler/preemptibility": value})
+    assert spec(it)["preemptibility"] == value
+
+
+def test_a_preemptibility_that_kai_does_not_know_is_refused_with_those_that_it_does() -> None:
+    text = refusals(with_metadata(labels={"kai.scheduler/preemptibility": "maybe"}))
+    assert "'maybe'" in text
+    assert "preemptible or non-preemptible" in text
+
+
+@pytest.mark.parametrize("value", ["90s", "-1s", "1h30m", "1.5h", "+10ms", "0"])
+def test_durations_are_passed_on_where_kai_has_them(value: str) -> None:
+    it = with_metadata(
+        annotations={
+            "kai.scheduler/preemption-delay": value,
+            "kai.scheduler/staleness-grace-period": value,
+        }
+    )
+    sent = spec(it)
+    assert (sent["preemptionDelay"], sent["stalenessGracePeriod"]) == (value, value)
+    old = translated(it, V0_16)
+    assert "preemptionDelay" not in cast("Object", old.objects[0].manifest["spec"])
+    assert len([text for text in old.remarks if "v0.17" in text]) == 2
+
+
+@pytest.mark.parametrize("value", ["soon", "5", "00", "1h0", "1 h", "5sec", "s"])
+def test_what_is_no_duration_never_reaches_the_scheduler(value: str) -> None:
+    it = with_metadata(annotations={"kai.scheduler/preemption-delay": value})
+    assert f"'{value}'" in refusals(it)
+
+
+def test_the_grace_period_of_the_settings_holds_for_gangs_that_state_none() -> None:
+    assert spec(gang(), staleness_grace_period="-1s")["stalenessGracePeriod"] == "-1s"
+    it = with_metadata(annotations={"kai.scheduler/staleness-grace-period": "10s"})
+    assert spec(it, staleness_grace_period="-1s")["stalenessGracePeriod"] == "10s"
+    assert translated(gang(), V0_16, staleness_grace_period="-1s").remarks == ()
+
+
+def test_a_priority_class_that_does_not_exist_is_passed_on_and_said() -> None:
+    it = gang(priorityClassName="high")
+    translation = translated(it)
+    assert cast("Object", translation.objects[0].manifest["spec"])["priorityClassName"] == "high"
+    assert "PriorityClass 'high' does not exist" in translation.remarks[0]
+    assert translated(it, facts=GivenFacts(named(PRIORITY_CLASSES, "high"))).remarks == ()
+
+
+def test_the_node_pool_of_a_shard_is_passed_on() -> None:
+    it = with_metadata(labels={"kai.scheduler/node-pool": "h100"})
+    assert manifest(it)["metadata"]["labels"]["kai.scheduler/node-pool"] == "h100"
+
+
+def test_other_metadata_of_the_gang_stays_there() -> None:
+    it = with_metadata(labels={"team": "x"}, annotations={"kubectl.kubernetes.io/note": "y"})
+    metadata = manifest(it)["metadata"]
+    assert metadata["labels"] == metadata["annotations"] == {"grove.io/podgang": "web-0"}
+
+
+def test_a_minimum_of_zero_is_refused_where_kai_would_take_it_for_one() -> None:
+    it = gang(group("a", 0), group("b", 2))
+    assert spec(it)["subGroups"][0] == {"name": "a", "minMember": 0}
+    assert "minReplicas 0" in refusals(it, V0_13)
+    assert "v0.15" in refusals(it, V0_13)
+
+
+def test_names_that_are_no_dns_labels_are_refused_where_the_crd_would() -> None:
+    it = gang(group("web.v2-0-a"))
+    assert spec(it, V0_13)["subGroups"][0]["name"] == "web.v2-0-a"
+    assert "'web.v2-0-a'" in refusals(it, V0_17)
+
+
+def test_a_gang_without_groups_is_refused() -> None:
+    it = gang().model_copy(update={"spec": gang().spec.model_copy(update={"podgroups": ()})})
+    assert "no groups" in refusals(it)
+
+
+def test_reservations_are_said_to_be_unknown_to_kai() -> None:
+    it = gang(reuseReservationRef={"namespace": "x", "name": "y"})
+    assert "reservations" in translated(it).remarks[0]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    it = gang(group("a", 0), metadata={"labels": {"kai.scheduler/preemptibility": "maybe"}})
+    assert len(translated(it, V0_13).refusals) == 3
+
+
+def test_the_gang_is_not_changed_and_the_same_gang_gives_the_same_manifest() -> None:
+    it = gang(
+        group("a", constraint=pack(RACK)), metadata=on_topology(), topologyConstraint=pack(ZONE)
+    )
+    before = it.model_dump_json()
+    assert manifest(it) == manifest(it)
+    assert it.model_dump_json() == before
