@@ -1,0 +1,24 @@
+"""The `default` backend: gangs by kube-scheduler's own gang scheduling.
+
+Kubernetes changed this API with every minor, without conversion, and has it switched off by
+default. Which form is spoken follows from what the API server serves: a Workload alone
+(1.35), a Workload and one PodGroup for the minimum of all groups (1.36, 1.37), or a tree of
+CompositePodGroups with a PodGroup per group (1.37 with the alpha gate). Everything in this
+package is a pure function of the gang and of the facts that it is given.
+"""
+
+from backend_controllers.contract import Backend
+from backend_controllers.default.detection import QUESTIONS, detect
+from backend_controllers.default.membership import GATE
+from backend_controllers.default.options import DEFAULT_SCHEDULER, DefaultOptions
+
+BACKEND = Backend(
+    name="default",
+    scheduler_names=("", DEFAULT_SCHEDULER),
+    scheduling_gate=GATE,
+    questions=QUESTIONS,
+    detect=detect,
+    options=DefaultOptions,
+)
+
+__all__ = ["BACKEND"]
