@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from pydantic import ConfigDict
+
+from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
@@ -163,6 +166,9 @@ class Absent:
     """What an administrator does about it."""
     preparation: PodPreparationSpec
     """How pods will probably be prepared, for the record to be complete."""
+    capabilities: frozenset[str] = frozenset({names.CAPABILITY_GANG})
+    """What will probably be found. Gangs then wait for a backend that is not ready, and are not told
+    that it could never serve them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +227,9 @@ class Served:
 
 class Options(KubeModel):
     """Settings of one backend; most have some of their own."""
+
+    # A misspelt setting that is silently ignored is the worst kind.
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,18 +173,26 @@ class Client:
         *,
         field_manager: str,
         subresource: str | None = None,
+        dry_run: bool = False,
         into: type[T],
     ) -> T:
-        """Create an object, or post to a subresource of the one that the manifest names."""
+        """Create an object, or post to a subresource of the one that the manifest names.
+
+        A dry run goes through admission and validation, and stores nothing.
+        """
         namespace, name = _identity(manifest)
         request = Request(
             "POST",
             resource.path(namespace, name if subresource else None, subresource)
-            + _query(fieldManager=field_manager, fieldValidation="Strict"),
-            "POST",
+            + _query(
+                fieldManager=field_manager,
+                fieldValidation="Strict",
+                dryRun="All" if dry_run else "",
+            ),
+            "DRYRUN" if dry_run else "POST",
             _label(resource, subresource),
             encode(manifest),
-            repeatable=False,
+            repeatable=dry_run,
         )
         return codec_for(into).one(await self._send(request))
 

@@ -78,6 +78,9 @@ PRIORITY_CLASSES = Resource(
 )
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+API_SERVICES = Resource(
+    "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
+)
 CRDS = Resource(
     "apiextensions.k8s.io",
     "v1",

@@ -113,6 +113,19 @@ class Applier:
             raise NotOurs(f"{target.resource} {child} exists and is not controlled by {behalf.key}")
         return await self._update(target, manifest, observed, behalf)
 
+    async def reclaim(
+        self, target: Target[W], manifest: Mapping[str, object], seen: Watched, behalf: Behalf
+    ) -> Written:
+        """Apply to an object of our owner that a selecting cache does not show any more.
+
+        Somebody took off the labels by which it is selected; applying puts them back.
+        """
+        if behalf.owner_uid is None or controller_uid(seen) != behalf.owner_uid:
+            raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
+        uid = seen.metadata.uid or ""
+        await self._send(target, manifest, behalf, precondition=("uid", uid), force=True)
+        return self._count(target, Written.APPLIED)
+
     async def apply_status(
         self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
     ) -> Written:
@@ -193,7 +206,8 @@ class Applier:
             manifest,
             behalf,
             precondition=("uid", observed.metadata.uid or ""),
-            force=behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid,
+            force=behalf.force
+            or (behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid),
             subresource=subresource,
         )
         return self._count(target, Written.APPLIED)

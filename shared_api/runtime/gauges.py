@@ -41,6 +41,10 @@ class LiveGauges(Collector):
         values = tuple(labels[name] for name in LIVE[metric][1])
         self._reads.setdefault(metric, {})[values] = read
 
+    def clear(self) -> None:
+        """Forget every reader."""
+        self._reads.clear()
+
     def describe(self) -> Iterable[Metric]:
         """Name every family, so that the registry can refuse a second owner."""
         return [

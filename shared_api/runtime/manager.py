@@ -111,10 +111,14 @@ class Manager:
         """Begin the exit; `run` returns when it is complete."""
         self._stopping.set()
 
-    async def run(self) -> None:
-        """Live, until stopped by a signal or by `stop`."""
+    async def run(self, *, signals: bool = True) -> None:
+        """Live, until stopped by a signal or by `stop`.
+
+        Without signals the caller listens to them, since he lives longer than this manager.
+        """
         async with contextlib.AsyncExitStack() as stack:
-            stack.enter_context(_signals(self.stop))
+            if signals:
+                stack.enter_context(stop_signals(self.stop))
             if self._address is not None:
                 server = Server(
                     self._address, self._telemetry.registry, live={}, ready=self.readiness()
@@ -204,7 +208,8 @@ async def _do(run: Callable[[], Awaitable[None]]) -> None:
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
+def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM and SIGINT call a function for as long as the block lasts."""
     loop = asyncio.get_running_loop()
     taken = (signal.SIGTERM, signal.SIGINT)
     for number in taken:

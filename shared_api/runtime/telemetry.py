@@ -21,6 +21,7 @@ METHODS = {
     "LIST": "GET",
     "WATCH": "GET",
     "POST": "POST",
+    "DRYRUN": "POST",
     "APPLY": "PATCH",
     "PATCH": "PATCH",
     "DELETE": "DELETE",
@@ -75,6 +76,10 @@ class Telemetry:
     ) -> None:
         """Export a value that somebody else keeps; `gauges.LIVE` names what there is."""
         self._live.add(metric, labels, read)
+
+    def start_over(self) -> None:
+        """Export nothing of those whose values were read so far: they are gone."""
+        self._live.clear()
 
     def watch_queue(
         self,

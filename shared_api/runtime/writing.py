@@ -57,6 +57,9 @@ class Behalf:
     key: ObjectKey
     owner_uid: str | None = None
     """Without one, nothing is forced and nothing is pruned."""
+    force: bool = False
+    """Win over other managers although nobody controls the object: for fields that are ours alone
+    by contract, whoever wrote them before."""
 
 
 def controlled_by(resource: Resource, owner: Watched) -> dict[str, object]:

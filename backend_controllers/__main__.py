@@ -1,0 +1,46 @@
+"""`python -m backend_controllers --backend NAME [--config FILE]`: the process.
+
+Exit codes: 0 after a signal to stop, 2 with one line if the settings or the access to the
+cluster cannot be used. Everything else that ends the process is a defect and has a traceback.
+"""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from backend_controllers import registry
+from backend_controllers.generic.process import run
+from backend_controllers.settings import SettingsError, defaults, load
+from shared_api.kube.errors import ConfigError
+from shared_api.runtime import logs
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until stopped; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m backend_controllers", description=__doc__)
+    parser.add_argument(
+        "--backend", required=True, choices=sorted(registry.MODULES), help="whom to serve"
+    )
+    parser.add_argument("--config", type=Path, help="file of settings; defaults without one")
+    parser.add_argument("--host", help="address to listen on, instead of that of the settings")
+    chosen = parser.parse_args(arguments)
+    try:
+        backend = registry.find(chosen.backend)
+        settings = (
+            load(chosen.config, backend.options) if chosen.config else defaults(backend.options)
+        )
+        if chosen.host:
+            # Of all settings the one in which replicas differ.
+            server = settings.server.model_copy(update={"host": chosen.host})
+            settings = settings.model_copy(update={"server": server})
+        logs.configure(settings.logging.format, settings.logging.level)
+        asyncio.run(run(backend, settings))
+    except (SettingsError, ConfigError) as error:
+        sys.stderr.write(f"backend_controllers: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""The controllers of one dialect, and what wakes each of them.
+
+Writing and telling have separate queues, so that a storm of pod events never delays the
+object that a gang waits for. Without a dialect there is only the record, which says what is
+missing. A manager is made for one answer of discovery and thrown away with it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from backend_controllers.contract import Companion, Dialect, Reads
+from backend_controllers.generic import wakes
+from backend_controllers.generic.caches import Caches, watch_all
+from backend_controllers.generic.companions import CompanionReconciler
+from backend_controllers.generic.discovery import Found
+from backend_controllers.generic.gang_reconciler import GangReconciler
+from backend_controllers.generic.kinds import BACKENDS, GANGS, field_manager, named
+from backend_controllers.generic.lifetimes import Lifetimes
+from backend_controllers.generic.orphans import SWEEP, Orphans
+from backend_controllers.generic.registration import Registration
+from backend_controllers.generic.status_reconciler import StatusReconciler
+from backend_controllers.generic.workshop import Workshop
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import PodGang, SchedulerBackend
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import key_of
+from shared_api.runtime.lanes import Priority
+from shared_api.runtime.manager import Manager
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.ownership import applied
+from shared_api.runtime.predicates import Watched, more_than_status
+from shared_api.runtime.reconcile import Controller, Pace
+from shared_api.runtime.sources import feed, its_controller, its_label, itself
+from shared_api.runtime.watch import Source
+
+_ITS_GANG = its_controller(GANGS.kind)
+
+
+class Reconciler(Protocol):
+    """What a controller calls."""
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Make one object as it should be."""
+
+
+def assemble(shop: Workshop, manager: Manager, found: Found) -> None:
+    """Give a manager the controllers that fit what was found."""
+    Assembly(shop, manager).add_all(found)
+
+
+class Assembly:
+    """Controllers in the making."""
+
+    def __init__(self, shop: Workshop, manager: Manager) -> None:
+        self._shop = shop
+        self._manager = manager
+
+    def add_all(self, found: Found) -> None:
+        """The record, and what serves gangs if there is a dialect to do it in."""
+        self._add_registration(found)
+        if isinstance(found.answer, Dialect):
+            dialect = found.answer
+            caches = watch_all(self._manager, self._shop.backend.name, dialect)
+            self._add_gangs(dialect, caches)
+            self._add_orphans(dialect, caches)
+            for companion in dialect.companions:
+                self._add_companion(companion, caches)
+
+    def _controller(
+        self, name: str, workers: int, build: Callable[[Applier], Reconciler]
+    ) -> Controller:
+        async def reconcile(key: ObjectKey) -> Result | None:
+            return await made.reconcile(key)
+
+        pace = Pace(workers=workers)
+        controller = Controller(name, reconcile, self._shop.telemetry, pace=pace)
+        made = build(self._shop.applier(controller.pending))
+        self._manager.add(controller)
+        return controller
+
+    def _add_registration(self, found: Found) -> None:
+        name = self._shop.backend.name
+        records = self._manager.watch(
+            Source(BACKENDS, applied(SchedulerBackend), selector=named(name))
+        )
+        controller = self._controller(
+            "registration", 1, lambda applier: Registration(self._shop, found, records, applier)
+        )
+        feed(controller.queue, records, itself, when=more_than_status)
+        controller.queue.add(ObjectKey("", name))
+
+    def _add_gangs(self, dialect: Dialect, caches: Caches) -> None:
+        shop, workers = self._shop, self._shop.settings.concurrency
+        lifetimes = Lifetimes(caches.gangs, shop.metrics, shop.clock)
+        gangs = self._controller(
+            "podgang",
+            workers.pod_gangs,
+            lambda applier: GangReconciler(shop, dialect, caches, applier, lifetimes),
+        )
+        statuses: list[StatusReconciler] = []
+
+        def build(applier: Applier) -> StatusReconciler:
+            statuses.append(StatusReconciler(shop, dialect, caches, applier, lifetimes))
+            return statuses[0]
+
+        telling = self._controller("podgang-status", workers.statuses, build)
+        shop.board.subscribe(lambda gang: telling.queue.add(key_of(gang)))
+        caches.gangs.subscribe(_forgetter(shop, statuses[0]))
+        self._feed_gangs(gangs, dialect, caches)
+        self._feed_statuses(telling, statuses[0], dialect, caches)
+
+    def _feed_gangs(self, gangs: Controller, dialect: Dialect, caches: Caches) -> None:
+        feed(gangs.queue, caches.gangs, itself, when=more_than_status)
+        manager = field_manager(self._shop.backend.name)
+        for writes in dialect.writes:
+            cache = caches.written[writes.resource]
+            feed(gangs.queue, cache, _ITS_GANG, when=wakes.bent(manager))
+        for reads in dialect.reads:
+            if reads.translated:
+                cache_read = caches.read[reads.resource]
+                feed(
+                    gangs.queue,
+                    cache_read,
+                    lambda _: _unplaced(caches),
+                    when=wakes.shows_other,
+                    urgent=_unhurried,
+                )
+
+    def _feed_statuses(
+        self, telling: Controller, statuses: StatusReconciler, dialect: Dialect, caches: Caches
+    ) -> None:
+        soon = self._shop.settings.timing.gather_seconds
+        of_pod = statuses.noticing(its_label(names.LABEL_PODGANG))
+        of_object = statuses.noticing(_ITS_GANG)
+        feed(telling.queue, caches.pods, of_pod, when=wakes.pod_moved_on, delay=soon)
+        feed(telling.queue, caches.gangs, itself, when=wakes.unsaid)
+        for writes in dialect.writes:
+            if writes.news:
+                cache = caches.written[writes.resource]
+                feed(telling.queue, cache, of_object, when=wakes.shows_other, delay=soon)
+        for reads in dialect.reads:
+            if reads.about is not None:
+                keys = statuses.noticing(_told_about(reads))
+                cache_read = caches.read[reads.resource]
+                feed(telling.queue, cache_read, keys, when=wakes.shows_other, delay=soon)
+
+    def _add_orphans(self, dialect: Dialect, caches: Caches) -> None:
+        made: list[Orphans] = []
+
+        def build(applier: Applier) -> Orphans:
+            made.append(Orphans(self._shop, dialect, caches, applier))
+            return made[0]
+
+        controller = self._controller("orphans", 1, build)
+        orphans, grace = made[0], self._shop.settings.timing.orphan_grace_seconds
+
+        def look(key: ObjectKey) -> None:
+            controller.queue.add(key, priority=Priority.RESYNC, delay=grace)
+
+        orphans.look = look
+        feed(
+            controller.queue,
+            caches.gangs,
+            itself,
+            when=_is_gone,
+            urgent=_unhurried,
+            delay=grace,
+        )
+        for writes in dialect.writes:
+            feed(
+                controller.queue,
+                caches.written[writes.resource],
+                _ITS_GANG,
+                when=lambda old, new: old is None and new is not None and orphans.has_no_gang(new),
+                urgent=_unhurried,
+                delay=grace,
+            )
+        controller.queue.add(SWEEP, priority=Priority.RESYNC)
+
+    def _add_companion(self, companion: Companion, caches: Caches) -> None:
+        source, written = companion.source.resource, companion.writes.resource
+        controller = self._controller(
+            f"companion-{written.plural}",
+            1,
+            lambda applier: CompanionReconciler(self._shop, companion, caches, applier),
+        )
+        feed(controller.queue, caches.read[source], itself, when=wakes.shows_other)
+        bent = wakes.bent(field_manager(self._shop.backend.name))
+        feed(controller.queue, caches.written[written], _owner_of(source.kind), when=bent)
+
+
+def _owner_of(kind: str) -> Callable[[Watched], Iterable[ObjectKey]]:
+    """The owner of that kind; one without namespace may own objects in any."""
+
+    def keys(value: Watched) -> Iterable[ObjectKey]:
+        for owner in value.metadata.owner_references:
+            if owner.controller and owner.kind == kind:
+                yield ObjectKey("", owner.name)
+                if value.metadata.namespace:
+                    yield ObjectKey(value.metadata.namespace, owner.name)
+
+    return keys
+
+
+def _told_about(reads: Reads) -> Callable[[Watched], Iterable[ObjectKey]]:
+    def keys(value: Watched) -> Iterable[ObjectKey]:
+        about = reads.about(value) if reads.about is not None else None
+        if about is not None:
+            yield ObjectKey(*about)
+
+    return keys
+
+
+def _unplaced(caches: Caches) -> Iterable[ObjectKey]:
+    for found in caches.gangs:
+        status = found.status
+        conditions = status.conditions if status is not None else ()
+        if not any(
+            condition.type == names.CONDITION_SCHEDULED and condition.status == "True"
+            for condition in conditions
+        ):
+            yield key_of(found)
+
+
+def _is_gone(old: object, new: object) -> bool:
+    del old
+    return new is None
+
+
+def _unhurried(old: object, new: object) -> Priority:
+    del old, new
+    return Priority.RESYNC
+
+
+def _forgetter(
+    shop: Workshop, statuses: StatusReconciler
+) -> Callable[[PodGang | None, PodGang | None], None]:
+    def on_gang(old: PodGang | None, new: PodGang | None) -> None:
+        if old is not None and new is None:
+            uid = old.metadata.uid or ""
+            shop.board.forget(uid)
+            statuses.forget(uid)
+
+    return on_gang

@@ -1,0 +1,101 @@
+"""How far the pods of a gang are, counted the same way for every scheduler.
+
+A pod counts for the group that refers to it, while it neither ended nor is going away. Only
+members count: surplus pods may be placed while the gang is not, so they prove nothing. A
+member is told by its index, which is below the group's minimum; a pod to which nobody gave an
+index was made by hand and counts as a member.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shared_api import names
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang, PodGroup
+
+_ENDED = frozenset({"Failed", "Succeeded"})
+_GROUPS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCount:
+    """How many members of a group are how far."""
+
+    name: str
+    minimum: int
+    scheduled: int
+    ready: int
+
+
+@dataclass(frozen=True, slots=True)
+class GangCount:
+    """The groups of a gang."""
+
+    gang: str
+    groups: tuple[GroupCount, ...]
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Tell whether every group has its minimum placed."""
+        return all(group.scheduled >= group.minimum for group in self.groups)
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether every group has its minimum ready."""
+        return all(group.ready >= group.minimum for group in self.groups)
+
+    def scheduled_text(self) -> str:
+        """Such as "6/8 pods scheduled (prefill 4/4, decode 2/4)"."""
+        return self._text("scheduled", lambda group: group.scheduled)
+
+    def ready_text(self) -> str:
+        """The same about readiness."""
+        return self._text("ready", lambda group: group.ready)
+
+    def _text(self, word: str, of: Callable[[GroupCount], int]) -> str:
+        done = sum(of(group) for group in self.groups)
+        total = sum(group.minimum for group in self.groups)
+        text = f"{done}/{total} pods {word}"
+        if len(self.groups) < 2 or done >= total:
+            return text
+        parts = [
+            f"{self._short(group.name)} {of(group)}/{group.minimum}"
+            for group in self.groups[:_GROUPS_SHOWN]
+        ]
+        if len(self.groups) > _GROUPS_SHOWN:
+            parts.append(f"and {len(self.groups) - _GROUPS_SHOWN} more groups")
+        return f"{text} ({', '.join(parts)})"
+
+    def _short(self, group: str) -> str:
+        """The group without the name of its gang, which people know already."""
+        return group.removeprefix(f"{self.gang}-")
+
+
+def count(gang: PodGang, pods: Sequence[Pod]) -> GangCount:
+    """How far these pods of a gang are."""
+    live = {pod.metadata.name: pod for pod in pods if is_live(pod)}
+    groups = tuple(_count(group, live) for group in gang.spec.podgroups)
+    return GangCount(gang.metadata.name, groups)
+
+
+def _count(group: PodGroup, live: dict[str, Pod]) -> GroupCount:
+    scheduled = ready = 0
+    for reference in group.pod_references if live else ():
+        pod = live.get(reference.name)
+        if pod is None or not pod.spec.node_name or not is_member(pod, group.min_replicas):
+            continue
+        scheduled += 1
+        ready += pod.is_ready
+    minimum = group.min_replicas
+    return GroupCount(group.name, minimum, min(scheduled, minimum), min(ready, minimum))
+
+
+def is_live(pod: Pod) -> bool:
+    """Tell whether a pod neither ended nor is going away."""
+    return not pod.metadata.is_terminating and pod.status.phase not in _ENDED
+
+
+def is_member(pod: Pod, minimum: int) -> bool:
+    """Tell whether the gang cannot do without this pod."""
+    index = pod.metadata.labels.get(names.LABEL_POD_INDEX, "")
+    return not (index.isdecimal() and index.isascii()) or int(index) < minimum

@@ -1,0 +1,224 @@
+"""Finds out what the cluster serves, and notices when that changes.
+
+Definitions are watched by name, API groups are asked for, fields of feature gates are probed
+with a create that is not carried out. It is asked again when an event says that the answer
+may be another: a definition changed, an APIService of a group came or went, or that watch
+began again, which it does when the API server was restarted with other gates. The server
+registers a group a moment before it serves all of it, so after news there are a few more
+looks. An answer that could not be had changes nothing: the last one stands.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import msgspec
+import structlog
+
+from backend_controllers.contract import Absent, Backend, Dialect, Options, Probe, Served
+from backend_controllers.generic.definitions import Definition, schemas
+from backend_controllers.generic.kinds import field_manager, named
+from shared_api.kube.client import Client
+from shared_api.kube.codec import PartialObject
+from shared_api.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, NotFound
+from shared_api.kube.resources import API_SERVICES, CRDS
+from shared_api.runtime.backoff import Backoff
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.watch import Reflector, Source
+
+D = TypeVar("D", bound=msgspec.Struct)
+log = structlog.stdlib.get_logger(__name__)
+
+_SECOND_LOOKS = (1.0, 5.0, 20.0)
+"""Seconds after news at which it is asked again."""
+_DEADLINE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is served, and what the backend makes of it."""
+
+    served: Served
+    answer: Dialect | Absent
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: str = ""
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: tuple[_Version, ...] = ()
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Kinds(msgspec.Struct, frozen=True):
+    resources: tuple[_Kind, ...] = ()
+
+
+class _Release(msgspec.Struct, frozen=True):
+    version: str = msgspec.field(default="", name="gitVersion")
+
+
+class Discovery:
+    """What one backend can find in one cluster."""
+
+    def __init__(
+        self, client: Client, backend: Backend, options: Options, telemetry: Telemetry
+    ) -> None:
+        self._client = client
+        self._backend = backend
+        self._options = options
+        self._on_restart = telemetry.watch_restarted
+        self._definitions: dict[str, Cache[Definition]] = {
+            name: Cache() for name in backend.questions.definitions
+        }
+        self._services: Cache[PartialObject] = Cache()
+        self._found: Found | None = None
+        self._error: str | None = None
+        self._reflectors: list[Reflector[Definition]] = []
+        self._news = asyncio.Event()
+        self._published = asyncio.Event()
+        self._backoff = Backoff(base=0.2, cap=10.0)
+        for cache in self._definitions.values():
+            cache.subscribe(self._on_definition)
+        self._services.subscribe(self._on_service)
+
+    def problem(self) -> str | None:
+        """What keeps the first answer from being had; fits a readiness check."""
+        if self._found is not None:
+            return None
+        errors = (reflector.last_error for reflector in self._reflectors)
+        unread = next((f"cannot be read: {error}" for error in errors if error), None)
+        return self._error or unread or "has not been answered yet"
+
+    async def other_than(self, known: Found | None) -> Found:
+        """Wait for an answer that is not the one that is known."""
+        while self._found is None or self._found is known:
+            self._published.clear()
+            await self._published.wait()
+        return self._found
+
+    async def run(self) -> None:
+        """Watch and ask until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name, cache in self._definitions.items():
+                source = Source(CRDS, Definition, selector=named(name))
+                reflector = Reflector(self._client, source, on_restart=self._on_restart)
+                self._reflectors.append(reflector)
+                group.create_task(cache.run(reflector))
+            if self._backend.questions.groups:
+                services = Source(API_SERVICES, PartialObject, metadata_only=True)
+                group.create_task(
+                    self._services.run(
+                        Reflector(self._client, services, on_restart=self._on_services_again)
+                    )
+                )
+            for cache in self._definitions.values():
+                await cache.wait_synced()
+            await self._keep_asking()
+
+    async def _keep_asking(self) -> None:
+        looks: list[float] = []
+        failures = 0
+        while True:
+            if self._news.is_set():
+                looks = list(_SECOND_LOOKS)
+            self._news.clear()
+            try:
+                async with asyncio.timeout(_DEADLINE):
+                    served = await self._ask()
+            except (KubeError, TimeoutError) as error:
+                failures += 1
+                self._error = f"could not be answered: {str(error) or 'timed out'}"
+                log.warning("could not ask what the cluster serves", error=self._error)
+                await self._until_news(self._backoff.delay(failures))
+            else:
+                failures = 0
+                self._publish(served)
+                await self._until_news(looks.pop(0) if looks else None)
+
+    async def _until_news(self, seconds: float | None) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+
+    async def _ask(self) -> Served:
+        questions = self._backend.questions
+        found = schemas(definition for cache in self._definitions.values() for definition in cache)
+        resources = set(found)
+        for group in questions.groups:
+            resources |= await self._resources(group)
+        release = msgspec.json.decode(await self._client.raw("/version"), type=_Release)
+        served = Served(frozenset(resources), found, kubernetes=release.version)
+        kept = [probe.name for probe in questions.probes(served) if await self._is_kept(probe)]
+        return replace(served, kept=frozenset(kept))
+
+    async def _resources(self, group: str) -> set[tuple[str, str, str]]:
+        versions = await self._document(f"/apis/{group}", _Group)
+        resources: set[tuple[str, str, str]] = set()
+        for entry in versions.versions if versions is not None else ():
+            kinds = await self._document(f"/apis/{group}/{entry.version}", _Kinds)
+            resources |= {
+                (group, entry.version, kind.name)
+                for kind in (kinds.resources if kinds is not None else ())
+                if "/" not in kind.name
+            }
+        return resources
+
+    async def _document(self, path: str, into: type[D]) -> D | None:
+        try:
+            return msgspec.json.decode(await self._client.raw(path), type=into)
+        except NotFound:
+            return None
+
+    async def _is_kept(self, probe: Probe) -> bool:
+        try:
+            answer = await self._client.create(
+                probe.resource,
+                probe.manifest,
+                field_manager=field_manager(self._backend.name),
+                dry_run=True,
+                into=msgspec.Raw,
+            )
+        except (Invalid, NotFound, Forbidden, AlreadyExists) as error:
+            log.info("a probe was refused", probe=probe.name, error=str(error))
+            return False
+        node: object = msgspec.json.decode(answer)
+        for part in probe.path:
+            node = node.get(part) if isinstance(node, Mapping) else None
+        return node is not None
+
+    def _publish(self, served: Served) -> None:
+        # The release is for messages; a patch release of the server is no other answer.
+        known = self._found
+        if known is not None and replace(served, kubernetes="") == replace(
+            known.served, kubernetes=""
+        ):
+            return
+        self._found = Found(served, self._backend.detect(served, self._options))
+        log.info("found what the cluster serves", answer=_name(self._found.answer))
+        self._published.set()
+
+    def _on_definition(self, old: Definition | None, new: Definition | None) -> None:
+        if old is None or new is None or not old.says_the_same(new):
+            self._news.set()
+
+    def _on_service(self, old: PartialObject | None, new: PartialObject | None) -> None:
+        name = (new or old or PartialObject()).metadata.name
+        groups = self._backend.questions.groups
+        if any(name.endswith(f".{group}") for group in groups):
+            self._news.set()
+
+    def _on_services_again(self, resource: str, reason: str) -> None:
+        self._on_restart(resource, reason)
+        self._news.set()
+
+
+def _name(answer: Dialect | Absent) -> str:
+    return answer.name if isinstance(answer, Dialect) else f"missing: {answer.missing}"

@@ -1,0 +1,65 @@
+"""What a translator may know beside the gang: a look into the caches, and no more.
+
+It gives projections as the dialect declared them. A pod is of a gang if the gang refers to it;
+the label alone can be set by anybody.
+"""
+
+from backend_controllers.generic.caches import Caches
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.kube.resources import Resource
+from shared_api.models import PodGang
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.predicates import Watched
+
+
+class CacheFacts:
+    """The facts about one gang, as the caches show them now."""
+
+    __slots__ = ("_caches", "_gang", "_pods")
+
+    def __init__(self, caches: Caches, gang: PodGang) -> None:
+        self._caches = caches
+        self._gang = gang
+        self._pods: tuple[Pod, ...] | None = None
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """The pods of the gang, terminating ones left out."""
+        if self._pods is None:
+            self._pods = gang_pods(self._gang, self._caches.pods_of(self._gang))
+        return self._pods
+
+    def owned(self, resource: Resource) -> tuple[Watched, ...]:
+        """Objects of this kind that the gang controls."""
+        found = self._caches.owned(resource, self._gang.metadata.uid or "")
+        return tuple(value.object for value in found)
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Watched | None:
+        """Any object of a kind that the dialect watches."""
+        key = ObjectKey(namespace, name)
+        if (cache := self._caches.read.get(resource)) is not None:
+            return cache.get(key)
+        found = self._caches.written[resource].get(key)
+        return None if found is None else found.object
+
+    def all(self, resource: Resource) -> tuple[Watched, ...]:
+        """All objects of a kind that the dialect only reads."""
+        if (cache := self._caches.read.get(resource)) is not None:
+            return tuple(cache)
+        return tuple(shown(value) for value in self._caches.written[resource])
+
+
+def gang_pods(gang: PodGang, labelled: list[Pod]) -> tuple[Pod, ...]:
+    """Of the pods with the gang's label those that the gang refers to and that stay."""
+    if not labelled:
+        return ()
+    referred = {pod.name for group in gang.spec.podgroups for pod in group.pod_references}
+    return tuple(
+        pod for pod in labelled if pod.metadata.name in referred and not pod.metadata.is_terminating
+    )
+
+
+def shown(value: Watched) -> Watched:
+    """The projection inside what a cache of written objects holds."""
+    return value.object if isinstance(value, Applied) else value

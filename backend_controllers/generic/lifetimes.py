@@ -1,0 +1,68 @@
+"""How long gangs take from their creation to each station, for the metrics.
+
+A gang whose creation this process has seen is timed by its own clock. One that was there
+before is timed by the date in its metadata, which has whole seconds. Each station of a gang is
+counted once, and not again by a process that finds a gang already there.
+"""
+
+from datetime import UTC, datetime
+
+from prometheus_client import Histogram
+
+from backend_controllers.generic.metrics import BackendMetrics
+from shared_api import names
+from shared_api.models import PodGang
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.clock import Clock
+
+
+class Lifetimes:
+    """The ages of gangs."""
+
+    def __init__(self, gangs: Cache[PodGang], metrics: BackendMetrics, clock: Clock) -> None:
+        self._gangs = gangs
+        self._clock = clock
+        self._metrics = metrics
+        self._seen: dict[str, float] = {}
+        self._passed: dict[str, set[str]] = {}
+        gangs.subscribe(self._on_gang)
+
+    def written(self, gang: PodGang) -> None:
+        """The scheduler's objects are there."""
+        self._note(gang, names.CONDITION_PROGRAMMED, self._metrics.to_written)
+
+    def scheduled(self, gang: PodGang) -> None:
+        """Its minimum is placed."""
+        self._note(gang, names.CONDITION_SCHEDULED, self._metrics.to_scheduled)
+
+    def ready(self, gang: PodGang) -> None:
+        """Its minimum is ready."""
+        self._note(gang, names.CONDITION_READY, self._metrics.to_ready)
+
+    def _note(self, gang: PodGang, station: str, histogram: Histogram) -> None:
+        passed = self._passed.setdefault(gang.metadata.uid or "", set())
+        if station in passed:
+            return
+        passed.add(station)
+        said = gang.status.conditions if gang.status is not None else ()
+        if not any(condition.type == station and condition.status == "True" for condition in said):
+            histogram.observe(self._age(gang))
+
+    def _age(self, gang: PodGang) -> float:
+        seen = self._seen.get(gang.metadata.uid or "")
+        if seen is not None:
+            return self._clock.monotonic() - seen
+        now = self._clock.utc()
+        created = gang.metadata.creation_timestamp or now
+        return max(0.0, (now - _in_utc(created)).total_seconds())
+
+    def _on_gang(self, old: PodGang | None, new: PodGang | None) -> None:
+        if old is None and new is not None and self._gangs.is_synced:
+            self._seen[new.metadata.uid or ""] = self._clock.monotonic()
+        elif new is None and old is not None:
+            self._seen.pop(old.metadata.uid or "", None)
+            self._passed.pop(old.metadata.uid or "", None)
+
+
+def _in_utc(time: datetime) -> datetime:
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -1,0 +1,83 @@
+"""What came of translating a gang and writing it down for its scheduler.
+
+The controller that writes posts it here, the one that tells reads it: neither waits for the
+other. It is kept by UID, follows from what is in the cluster, and is found out again by a
+process that has just started.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from shared_api import names
+from shared_api.models import PodGang, PodPreparation
+
+Waker: TypeAlias = Callable[[PodGang], None]
+
+
+class Stage(StrEnum):
+    """How far a gang is on its way to its scheduler; the words are reasons of conditions."""
+
+    UNSUPPORTED = names.REASON_UNSUPPORTED
+    CONFLICT = names.REASON_CONFLICT
+    REJECTED = "Rejected"
+    """The API server refuses the object."""
+    REPLACING = "Replacing"
+    """An object that cannot be changed goes, so that another can take its name."""
+    PROGRAMMED = names.CONDITION_PROGRAMMED
+    OUTDATED = "OutdatedObjectKept"
+    """The scheduler works with an older object, since the server does not let it be changed."""
+
+
+_DONE = frozenset({Stage.PROGRAMMED, Stage.OUTDATED})
+
+
+@dataclass(frozen=True, slots=True)
+class Programming:
+    """A gang as its scheduler was told of it."""
+
+    stage: Stage
+    message: str = ""
+    generation: int = 0
+    refusals: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    preparations: tuple[PodPreparation, ...] = ()
+
+    @property
+    def is_accepted(self) -> bool:
+        """Tell whether the scheduler can do what the gang asks for."""
+        return self.stage is not Stage.UNSUPPORTED
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the scheduler knows the gang."""
+        return self.stage in _DONE
+
+
+class Board:
+    """Where it is posted."""
+
+    def __init__(self) -> None:
+        self._posted: dict[str, Programming] = {}
+        self._wakers: list[Waker] = []
+
+    def subscribe(self, wake: Waker) -> None:
+        """Have a function told of gangs about which there is something new."""
+        self._wakers.append(wake)
+
+    def get(self, uid: str) -> Programming | None:
+        """What is known of a gang; None before it was translated."""
+        return self._posted.get(uid)
+
+    def post(self, gang: PodGang, programming: Programming) -> None:
+        """Make something known."""
+        uid = gang.metadata.uid or ""
+        if self._posted.get(uid) != programming:
+            self._posted[uid] = programming
+            for wake in self._wakers:
+                wake(gang)
+
+    def forget(self, uid: str) -> None:
+        """A gang is gone."""
+        self._posted.pop(uid, None)

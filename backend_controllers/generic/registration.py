@@ -1,0 +1,62 @@
+"""Keeps the record of this backend: applied at the start, put right when somebody bends it.
+
+Whether the backend lives is told by its Lease. The heartbeat in the status is for people, is
+rarely written, and never at a start that finds the record as it should be.
+"""
+
+from datetime import datetime
+
+from backend_controllers.generic.discovery import Found
+from backend_controllers.generic.kinds import BACKENDS
+from backend_controllers.generic.record import record_manifest, record_status
+from backend_controllers.generic.workshop import Workshop
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import SchedulerBackend
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.writing import Behalf, Target
+
+HEARTBEAT = 300.0
+"""Seconds between two heartbeats."""
+
+
+class Registration:
+    """The record of one backend."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        found: Found,
+        records: Cache[Applied[SchedulerBackend]],
+        applier: Applier,
+    ) -> None:
+        self._shop = shop
+        self._found = found
+        self._target = Target(BACKENDS, records)
+        self._applier = applier
+        self._beat_at = shop.clock.monotonic()
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Make the record and its status as they should be."""
+        manifest = record_manifest(self._shop.backend, self._found.answer, self._shop.lease)
+        behalf = Behalf(key, force=True)
+        await self._applier.apply(self._target, manifest, behalf)
+        observed = self._target.cache.get(key)
+        if observed is None:
+            # It was just created; the status follows when the cache shows it.
+            return None
+        status = record_status(
+            observed.object, self._found, self._heartbeat(observed.object), self._shop.now()
+        )
+        await self._applier.apply_status(self._target, status, behalf)
+        return Result(requeue_after=self._beat_at + HEARTBEAT - self._shop.clock.monotonic())
+
+    def _heartbeat(self, record: SchedulerBackend) -> datetime:
+        now = self._shop.clock.monotonic()
+        previous = record.status.last_heartbeat if record.status is not None else None
+        if previous is not None and now < self._beat_at + HEARTBEAT:
+            return previous
+        self._beat_at = now
+        return self._shop.now()

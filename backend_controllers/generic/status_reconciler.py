@@ -1,0 +1,149 @@
+"""Tells of gangs how they fare, as seldom as that can be done.
+
+It counts pods, asks the dialect for the scheduler's words, and applies the part of the status
+that is the backend's. What flips is written at once; the rest is held back for a time that
+depends on what it is, so that what passes by itself is never written. A gang that has not
+been translated yet is left alone: the board wakes us when it is.
+"""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from backend_controllers.contract import Dialect
+from backend_controllers.generic.caches import Caches
+from backend_controllers.generic.counting import count
+from backend_controllers.generic.facts import CacheFacts
+from backend_controllers.generic.kinds import GANGS
+from backend_controllers.generic.lifetimes import Lifetimes
+from backend_controllers.generic.programming import Stage
+from backend_controllers.generic.reports import Report, Worth, report, worth
+from backend_controllers.generic.workshop import Workshop
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import PodGang
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.predicates import Watched
+from shared_api.runtime.sources import Keys
+from shared_api.runtime.writing import Behalf, Target
+
+W = TypeVar("W", bound=Watched)
+_TOLD = frozenset({Stage.UNSUPPORTED, Stage.CONFLICT, Stage.REJECTED, Stage.OUTDATED})
+
+
+class StatusReconciler:
+    """The statuses of gangs."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        dialect: Dialect,
+        caches: Caches,
+        applier: Applier,
+        lifetimes: Lifetimes,
+    ) -> None:
+        self._shop = shop
+        self._dialect = dialect
+        self._caches = caches
+        self._applier = applier
+        self._lifetimes = lifetimes
+        self._target = Target(GANGS, caches.gangs)
+        timing = shop.settings.timing
+        self._delays = {
+            Worth.NOW: 0.0,
+            Worth.SOON: timing.reason_delay_seconds,
+            Worth.LATER: timing.progress_delay_seconds,
+        }
+        # Since when there is news that has not been told.
+        self._since: dict[ObjectKey, float] = {}
+
+    def noticing(self, keys: Keys[W]) -> Keys[W]:
+        """The same keys, and from when on there is news about them."""
+
+        def noticed(value: W) -> Iterator[ObjectKey]:
+            for key in keys(value):
+                self._since.setdefault(key, self._shop.clock.monotonic())
+                yield key
+
+        return noticed
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Tell of one gang, if there is something to tell."""
+        gang = self._caches.gang(key)
+        programming = None if gang is None else self._shop.board.get(gang.metadata.uid or "")
+        if gang is None or programming is None:
+            self._since.pop(key, None)
+            return None
+        facts = CacheFacts(self._caches, gang)
+        words = self._dialect.mirror(gang, facts)
+        new = report(gang, programming, count(gang, facts.pods), words)
+        self._measure(gang, new)
+        found = worth(gang.status, new)
+        if found is Worth.NOTHING:
+            self._since.pop(key, None)
+            return None
+        now = self._shop.clock.monotonic()
+        since = self._since.setdefault(key, now)
+        if (rest := since + self._delays[found] - now) > 0:
+            return Result(requeue_after=rest)
+        self._since.pop(key, None)
+        await self._write(gang, new, key)
+        self._shop.metrics.mirror.observe(self._shop.clock.monotonic() - since)
+        return None
+
+    def forget(self, uid: str) -> None:
+        """A gang is gone."""
+        self._shop.metrics.forget(uid)
+
+    async def _write(self, gang: PodGang, new: Report, key: ObjectKey) -> None:
+        manifest = new.manifest(gang, self._shop.now())
+        # Forced: these fields are the backend's by contract, also if another one had the gang.
+        written = await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
+        self._shop.metrics.wrote(f"{GANGS.plural}/status", written.value)
+        self._tell(gang, new)
+
+    def _tell(self, gang: PodGang, new: Report) -> None:
+        before = {
+            condition.type: (condition.status, condition.reason)
+            for condition in (gang.status.conditions if gang.status is not None else ())
+        }
+        for said in new.said:
+            is_news = before.get(said.kind) != (said.status, said.reason)
+            if is_news and _is_for_people(said.kind, new, holds=said.holds):
+                self._shop.tell(gang, said.reason, said.message, warning=True)
+
+    def _measure(self, gang: PodGang, new: Report) -> None:
+        state, reason = _state(new)
+        self._shop.metrics.note(gang.metadata.uid or "", state, reason)
+        if state in ("Starting", "Running"):
+            self._lifetimes.scheduled(gang)
+        if state == "Running":
+            self._lifetimes.ready(gang)
+
+
+def _is_for_people(kind: str, new: Report, *, holds: bool) -> bool:
+    """Tell whether an aspect is worth an Event: what somebody may have to act on."""
+    stage = new.programming.stage
+    match kind:
+        case names.CONDITION_ACCEPTED:
+            return not holds
+        case names.CONDITION_PROGRAMMED:
+            return stage in _TOLD and stage is not Stage.UNSUPPORTED
+        case names.CONDITION_SCHEDULED:
+            # The scheduler gave a reason of its own.
+            return not holds and new.is_explained
+        case names.CONDITION_DISRUPTION_TARGET:
+            return holds
+        case _:
+            return False
+
+
+def _state(new: Report) -> tuple[str, str]:
+    """Where a gang is counted, and under which reason."""
+    programming = new.programming
+    if not programming.is_done and new.phase.value == "Pending":
+        state = "Refused" if programming.stage is Stage.UNSUPPORTED else "NotProgrammed"
+        return state, programming.stage.value
+    kind = names.CONDITION_SCHEDULED if new.phase.value == "Pending" else names.CONDITION_READY
+    said = new.about(kind)
+    return new.phase.value, said.reason if said is not None else ""

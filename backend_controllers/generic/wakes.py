@@ -1,0 +1,88 @@
+"""Which changes wake which controller, as pure functions of the old and the new value.
+
+Translating is woken by what a translation follows from, and by somebody bending what we
+wrote; never by a status. Telling is woken by what people are told. Projections hold only what
+is read, so an update that leaves the projection as it was is no news to anybody.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from backend_controllers.generic.caches import Kept
+from backend_controllers.generic.reports import OUR_CONDITIONS
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.predicates import Watched, controller_uid
+
+_TOLD = ("PodScheduled", "Ready", "DisruptionTarget")
+
+
+def bent(manager: str) -> Callable[[Kept | None, Kept | None], bool]:
+    """Something of ours was removed, is being removed, or is not as this manager applied it."""
+
+    def is_bent(old: Kept | None, new: Kept | None) -> bool:
+        if old is None:
+            # Most often the object that we have just made.
+            return False
+        if new is None:
+            return True
+        return (
+            old.fingerprint(manager) != new.fingerprint(manager)
+            or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+            or controller_uid(old) != controller_uid(new)
+        )
+
+    return is_bent
+
+
+def shows_other(old: Watched | None, new: Watched | None) -> bool:
+    """A projection has other content than before, or came or went."""
+    if old is None or new is None:
+        return True
+    return _content(old) != _content(new)
+
+
+def unsaid(old: PodGang | None, new: PodGang | None) -> bool:
+    """Somebody took something back that we had said about a gang."""
+    if old is None or new is None or old.status is None:
+        return False
+    kinds = {condition.type for condition in new.status.conditions} if new.status else set()
+    return any(
+        condition.type in OUR_CONDITIONS and condition.type not in kinds
+        for condition in old.status.conditions
+    )
+
+
+def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
+    """A pod is further than before, or thrown back, or the scheduler says something else of it."""
+    if old is None or new is None:
+        # A pod that was just made says nothing yet.
+        return old is not None or (new is not None and bool(new.spec.node_name))
+    if old.status is not new.status and _told(old) != _told(new):
+        return True
+    return (
+        old.spec.node_name != new.spec.node_name
+        or old.metadata.is_terminating != new.metadata.is_terminating
+        or old.status.phase != new.status.phase
+        or old.metadata.labels != new.metadata.labels
+    )
+
+
+def _told(pod: Pod) -> object:
+    return [condition for condition in pod.status.conditions if condition.type in _TOLD]
+
+
+def _content(value: Watched) -> object:
+    inner = value.object if isinstance(value, Applied) else value
+    metadata = (
+        inner.metadata.uid,
+        inner.metadata.labels,
+        inner.metadata.annotations,
+        inner.metadata.deletion_timestamp,
+    )
+    if not isinstance(inner, msgspec.Struct):
+        return (metadata, inner)
+    fields = (name for name in inner.__struct_fields__ if name != "metadata")
+    return (metadata, [getattr(inner, name) for name in fields])

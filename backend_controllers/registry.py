@@ -1,0 +1,23 @@
+"""The backends that this program can be, by name.
+
+Only the one that is asked for is imported: a process knows one scheduler.
+"""
+
+import importlib
+from collections.abc import Mapping
+
+from backend_controllers.contract import Backend
+
+MODULES: Mapping[str, str] = {
+    "default": "backend_controllers.default",
+    "kai": "backend_controllers.kai",
+}
+"""Each module declares its backend as `BACKEND`."""
+
+
+def find(name: str) -> Backend:
+    """The backend of this name; KeyError if there is none."""
+    found: object = importlib.import_module(MODULES[name]).BACKEND
+    if not isinstance(found, Backend) or found.name != name:
+        raise TypeError(f"{MODULES[name]}.BACKEND is not the backend {name}")
+    return found

@@ -1,0 +1,160 @@
+"""What is said about a gang, and how urgent it is to say it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from backend_controllers.contract import Words
+from backend_controllers.generic.counting import count
+from backend_controllers.generic.programming import Programming, Stage
+from backend_controllers.generic.reports import Report, Worth, report, worth
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang, PodPreparation
+from tests.backends.generic.samples import gang, pod
+
+NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
+LATER = datetime(2026, 5, 1, 13, 0, 0, tzinfo=UTC)
+DONE = Programming(Stage.PROGRAMMED, generation=2)
+
+
+def told(
+    pods: list[Pod] | None = None,
+    words: Words | None = None,
+    programming: Programming = DONE,
+    about: PodGang | None = None,
+) -> Report:
+    about = about or gang(("a", 2, 2))
+    return report(about, programming, count(about, pods or []), words or Words())
+
+
+def after(said: Report) -> PodGang:
+    """The gang once that was written."""
+    return gang(("a", 2, 2), status=status_of(said))
+
+
+def status_of(said: Report, now: datetime = NOW) -> dict[str, Any]:
+    status = said.manifest(gang(("a", 2, 2)), now)["status"]
+    assert isinstance(status, dict)
+    return status
+
+
+def conditions(said: Report) -> dict[str, tuple[str, str, str]]:
+    found = status_of(said)["conditions"]
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
+
+
+PLACED = [pod("a-0"), pod("a-1")]
+RUNS = [pod("a-0", ready=True), pod("a-1", ready=True)]
+
+
+def test_a_gang_that_was_just_written_down() -> None:
+    assert conditions(told()) == {
+        "Accepted": ("True", "Accepted", ""),
+        "Programmed": ("True", "Programmed", ""),
+        "Scheduled": ("False", "PodsPending", "0/2 pods scheduled"),
+        "Ready": ("False", "PodsNotReady", "0/2 pods ready"),
+    }
+    assert status_of(told())["phase"] == "Pending"
+    assert status_of(told())["observedGeneration"] == 2
+
+
+def test_the_words_of_the_scheduler_follow_the_numbers() -> None:
+    said = conditions(told([pod("a-0")], Words("Unschedulable", "0/5 nodes fit: cpu")))
+    assert said["Scheduled"] == (
+        "False",
+        "Unschedulable",
+        "1/2 pods scheduled: 0/5 nodes fit: cpu",
+    )
+
+
+def test_a_placed_gang_has_no_use_for_old_words() -> None:
+    said = conditions(told(PLACED, Words("Unschedulable", "no room")))
+    assert said["Scheduled"] == ("True", "MinimumPlaced", "2/2 pods scheduled")
+    assert status_of(told(PLACED))["phase"] == "Starting"
+    assert status_of(told(RUNS))["phase"] == "Running"
+
+
+def test_what_the_scheduler_cannot_do_is_listed() -> None:
+    refused = Programming(Stage.UNSUPPORTED, generation=2, refusals=("one thing", "another"))
+    said = conditions(told(programming=refused))
+    assert said["Accepted"] == (
+        "False",
+        "Unsupported",
+        "the scheduler cannot do: one thing; another",
+    )
+    assert said["Programmed"][:2] == ("False", "NotAccepted")
+
+
+def test_remarks_are_told_where_they_belong() -> None:
+    remarked = Programming(Stage.PROGRAMMED, generation=2, remarks=("preferred rack",))
+    said = conditions(told(words=Words(remarks=("two writers",)), programming=remarked))
+    assert said["Accepted"][2] == "left undone: preferred rack"
+    assert said["Programmed"][2] == "two writers"
+
+
+def test_a_disruption_is_told_and_taken_back() -> None:
+    disrupted = told(PLACED, Words(disruption="preempted by w-1"))
+    assert conditions(disrupted)["DisruptionTarget"] == ("True", "Preempted", "preempted by w-1")
+    about = after(disrupted)
+    assert conditions(told(PLACED, about=about))["DisruptionTarget"][0] == "False"
+    assert "DisruptionTarget" not in conditions(told(PLACED))
+
+
+def test_a_condition_is_dated_from_when_its_status_flipped() -> None:
+    about = after(told())
+    status = told(PLACED, about=about).manifest(about, LATER)["status"]
+    assert isinstance(status, dict)
+    listed: Any = status["conditions"]
+    dates = {one["type"]: one["lastTransitionTime"] for one in listed}
+    assert dates["Accepted"] == dates["Ready"] == "2026-05-01T12:00:00Z"
+    assert dates["Scheduled"] == "2026-05-01T13:00:00Z"
+
+
+def test_preparations_and_scores_are_part_of_the_status() -> None:
+    prepared = Programming(Stage.PROGRAMMED, generation=2, preparations=(PodPreparation(name="a"),))
+    said = told(PLACED, Words(placement_score=0.5), programming=prepared)
+    assert status_of(said)["podPreparations"] == [{"name": "a"}]
+    assert status_of(said)["placementScore"] == 0.5
+    assert worth(after(said).status, said) is Worth.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("said", "then", "urgency"),
+    [
+        (told(), told(), Worth.NOTHING),
+        (told(), told(PLACED), Worth.NOW),
+        (told(PLACED), told(), Worth.NOW),
+        (told(PLACED), told(RUNS), Worth.NOW),
+        (told(), told(words=Words("Unschedulable", "no room")), Worth.SOON),
+        (told(), told([pod("a-0")]), Worth.LATER),
+        (told(PLACED), told(PLACED, Words(placement_score=0.5)), Worth.LATER),
+        (told(), told(programming=Programming(Stage.PROGRAMMED, generation=3)), Worth.NOTHING),
+        (
+            told(RUNS),
+            told(RUNS, programming=Programming(Stage.PROGRAMMED, generation=3)),
+            Worth.LATER,
+        ),
+        (told(), told(programming=Programming(Stage.REPLACING, generation=2)), Worth.SOON),
+        (told(PLACED), told(PLACED, Words(disruption="by w-1")), Worth.NOW),
+    ],
+)
+def test_only_what_flips_is_said_at_once(said: Report, then: Report, urgency: Worth) -> None:
+    assert worth(after(said).status, then) is urgency
+
+
+def test_what_the_api_would_refuse_is_brought_into_form() -> None:
+    said = told(words=Words("3 Queue-full!", "full", placement_score=1.5))
+    assert conditions(said)["Scheduled"][1] == "Queuefull"
+    assert status_of(said)["placementScore"] == 1.0
+    assert conditions(told(words=Words("?", "x")))["Scheduled"][1] == "PodsPending"
+
+
+def test_the_first_word_is_said_at_once() -> None:
+    assert worth(None, told()) is Worth.NOW
+
+
+def test_a_long_message_is_cut_and_still_recognised() -> None:
+    long = told(words=Words("Unschedulable", "x" * 5000))
+    assert len(conditions(long)["Scheduled"][2]) == 1024
+    assert worth(after(long).status, long) is Worth.NOTHING

@@ -1,0 +1,83 @@
+"""What wakes a backend and what does not."""
+
+from typing import Any
+
+import msgspec
+
+from backend_controllers.generic import wakes
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.metadata import Metadata, OwnerReference
+from shared_api.kube.pods import PodCondition, PodSpec, PodStatus
+from shared_api.runtime.ownership import applied
+from shared_api.runtime.predicates import Watched
+from tests.backends.generic.samples import gang, going, pod
+
+US = "backend/flock"
+KEPT: Any = applied(LooseObject)
+bent = wakes.bent(US)
+
+
+def kept(ours: bytes, *, status: dict[str, Any] | None = None, **metadata: Any) -> Any:
+    value = LooseObject(Metadata(name="g", uid="u", **metadata), {}, status or {})
+    return KEPT(value, {(US, ""): ours})
+
+
+def test_a_change_of_what_we_applied_is_repaired() -> None:
+    assert bent(kept(b"1"), kept(b"2"))
+    assert bent(kept(b"1"), None)
+    assert bent(kept(b"1"), kept(b"1", deletion_timestamp="now"))
+    owner = OwnerReference("v1", "PodGang", "g", "other", controller=True)
+    assert bent(kept(b"1"), kept(b"1", owner_references=(owner,)))
+
+
+def test_neither_our_own_new_object_nor_a_status_is_a_reason_to_translate() -> None:
+    assert not bent(None, kept(b"1"))
+    assert not bent(kept(b"1", generation=0), kept(b"1", status={"phase": "x"}))
+
+
+def test_only_what_a_projection_shows_is_news() -> None:
+    def shown(version: str, phase: str) -> Watched:
+        return kept(b"1", status={"phase": phase}, resource_version=version)  # type: ignore[no-any-return]
+
+    assert not wakes.shows_other(shown("1", "a"), shown("2", "a"))
+    assert wakes.shows_other(shown("1", "a"), shown("2", "b"))
+    assert wakes.shows_other(None, shown("1", "a"))
+    plain = LooseObject(Metadata(name="q", resource_version="1"))
+    again = LooseObject(Metadata(name="q", resource_version="2"))
+    assert not wakes.shows_other(plain, again)
+
+
+def test_what_somebody_takes_back_is_said_again() -> None:
+    entry = {
+        "type": "Accepted",
+        "status": "True",
+        "reason": "Accepted",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    said = gang(("a", 1, 1), status={"conditions": [entry]})
+    others = gang(("a", 1, 1), status={"conditions": [{**entry, "type": "Initialized"}]})
+    assert wakes.unsaid(said, gang(("a", 1, 1)))
+    assert wakes.unsaid(said, others)
+    assert not wakes.unsaid(said, said)
+    assert not wakes.unsaid(others, gang(("a", 1, 1)))
+
+
+def test_a_pod_is_news_when_it_gets_further_or_is_thrown_back() -> None:
+    held = pod("a-0", node="")
+    assert not wakes.pod_moved_on(None, held)
+    assert wakes.pod_moved_on(None, pod("a-0"))
+    assert wakes.pod_moved_on(held, msgspec.structs.replace(held, spec=PodSpec(node_name="n")))
+    assert wakes.pod_moved_on(pod("a-0"), pod("a-0", ready=True))
+    assert wakes.pod_moved_on(pod("a-0"), going(pod("a-0")))
+    assert wakes.pod_moved_on(pod("a-0"), None)
+
+
+def test_of_a_pods_conditions_only_those_that_are_told_are_news() -> None:
+    def saying(*conditions: PodCondition) -> Any:
+        return pod("a-0", status=PodStatus(phase="Pending", conditions=conditions))
+
+    full = PodCondition("PodScheduled", "False", "Unschedulable", "no room")
+    assert wakes.pod_moved_on(saying(), saying(full))
+    started = PodCondition("PodReadyToStartContainers", "True")
+    assert not wakes.pod_moved_on(saying(full), saying(full, started))
