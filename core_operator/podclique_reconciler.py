@@ -4,19 +4,35 @@ Pods need their gang first: its UID, its backend and, where the backend says so,
 published for this gang. Without those nothing is created, and the event that brings them
 wakes this reconciler. A pod is created by a plain POST under a name that follows from its
 place, so creating it twice is impossible; it is deleted by UID. What the server refuses, or
-takes and drops, is kept as the PodClique's problem until a creation succeeds.
+takes and drops, is kept as the PodClique's problem until a creation succeeds; so is a name
+that a stranger has, for which the other pods do not wait.
+
+Pods that go may be the first that we hear of a deletion further up, since each kind is watched
+by itself. So before a lost pod is replaced the server is asked, in a patch that changes
+nothing, whether the PodClique stays.
 """
 
 from collections.abc import Iterable
+from typing import cast
 
 import msgspec
 
+from core_operator import caches as kinds
 from core_operator.children import AT_ONCE
-from core_operator.plan.pod_manifest import GangRef, NotYet, dropped_fields, patch_for, pod_manifest
-from core_operator.plan.pods import NewPod, plan_pods
+from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
+from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
+from core_operator.plan.preparation import (
+    GangRef,
+    NotYet,
+    Preparation,
+    is_held,
+    patch_for,
+    preparation_of,
+)
 from core_operator.plan.statuses.reasons import Blocked, Blocking
 from core_operator.workshop import Workshop
 from shared_api import names
+from shared_api.kube.client import Patch, PatchType
 from shared_api.kube.errors import ApiError, Verdict, classify
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod
@@ -24,10 +40,13 @@ from shared_api.kube.resources import PODS
 from shared_api.models import JsonObject, PodClique, PodGang, SchedulerBackendSpec
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Retry
+from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
 
 _DROPPED_AGAIN_AFTER = 30.0
+# A pod of ours that was made just before a restart is visible by then; a stranger's never is.
+_TAKEN_AGAIN_AFTER = 1.0
 
 
 class FieldsDropped(Retry):
@@ -49,13 +68,20 @@ class PodCliqueReconciler:
         self._view = shop.view
         self._applier = applier
         self._pods = Target(PODS, shop.view.caches.pods)
+        self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
+        self._bereaved: set[str] = set()
+        """UIDs of PodCliques that lost a pod."""
+        self._taken: dict[str, frozenset[str]] = {}
+        """Names that existed when pods were to be created, by the UID of the PodClique."""
+        shop.view.caches.pods.subscribe(self._on_pod)
+        shop.view.caches.cliques.subscribe(self._on_clique)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the pods of one PodClique as many, and as good, as they should be."""
         found = self._view.caches.cliques.get(key)
         pcs = self._view.set_of(found) if found is not None else None
         clique = self._view.clique(key.namespace, key.name, pcs) if pcs is not None else None
-        if clique is None or pcs is None:
+        if found is None or clique is None or pcs is None:
             return
         gang = self._view.gang(
             key.namespace, clique.metadata.labels.get(names.LABEL_PODGANG, ""), pcs
@@ -64,32 +90,80 @@ class PodCliqueReconciler:
         record = self._view.record(backend)
         if gang is None or backend is None or record is None:
             return
-        plan = plan_pods(clique, self._view.pods_of(clique), clique.spec.minimum, backend)
+        plan = self._plan(clique, gang, backend, record)
         behalf = Behalf(key, clique.metadata.uid)
         parallel = self._shop.settings.concurrency.writes
+        taken: list[str] = []
 
         async def delete(pod: Pod) -> None:
             await self._applier.delete(self._pods, pod, behalf)
 
         async def create(manifest: JsonObject) -> None:
-            await self._create(manifest, behalf)
+            if not await self._create(manifest, behalf):
+                taken.append(_name(manifest))
 
         # What goes first makes room in a quota for what comes.
         await slow_start(plan.delete, delete, limit=parallel, first=AT_ONCE)
         manifests = list(_manifests(clique, plan.create, gang, backend, record))
+        if manifests:
+            await self._ensure_it_stays(found, behalf)
         try:
             await slow_start(manifests, create, limit=parallel, first=AT_ONCE)
         except (ApiError, Retry, ExceptionGroup) as error:
             self._shop.note_problem(clique, _problem(error))
             raise
-        if manifests or not plan.create:
+        if taken:
+            self._tell_taken(clique, taken)
+        elif manifests or not plan.create:
+            self._taken.pop(clique.metadata.uid or "", None)
             self._shop.note_problem(clique, None)
 
-    async def _create(self, manifest: JsonObject, behalf: Behalf) -> None:
+    def _plan(
+        self, clique: PodClique, gang: PodGang, backend: str, record: SchedulerBackendSpec
+    ) -> PodPlan:
+        pods, minimum = self._view.pods_of(clique), clique.spec.minimum
+        preparation = Preparation(backend, minimum)
+        if any(map(is_held, pods)):
+            preparation = preparation_of(gang, record, clique.metadata.name, minimum)
+        visible = self._view.pod_names(clique.metadata.namespace or "")
+        return plan_pods(clique, pods, minimum, preparation, visible)
+
+    async def _ensure_it_stays(self, found: Applied[PodClique], behalf: Behalf) -> None:
+        uid = found.metadata.uid or ""
+        if uid in self._bereaved:
+            steps = cast("list[JsonObject]", stays_patch(uid))
+            await self._applier.patch(self._cliques, found, Patch(steps, PatchType.JSON), behalf)
+            self._bereaved.discard(uid)
+
+    def _tell_taken(self, clique: PodClique, taken: list[str]) -> None:
+        uid = clique.metadata.uid or ""
+        again = sorted(self._taken.get(uid, frozenset()).intersection(taken))
+        self._taken[uid] = frozenset(taken)
+        if again:
+            note = f"pods of others have names that are needed: {', '.join(again)}"
+            self._shop.note_problem(clique, Blocked(Blocking.CONFLICT, note))
+        listed = ", ".join(sorted(taken))
+        raise Retry(
+            f"pods exist that are not ours or not visible yet: {listed}", after=_TAKEN_AGAIN_AFTER
+        )
+
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and is_live(old) and (new is None or new.metadata.is_terminating):
+            owner = old.metadata.controller
+            # Not of those that are seen to be gone: nobody would take them off the list again.
+            if owner is not None and self._view.caches.cliques.get_by_uid(owner.uid) is not None:
+                self._bereaved.add(owner.uid)
+
+    def _on_clique(self, old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> None:
+        if old is not None and new is None:
+            self._bereaved.discard(old.metadata.uid or "")
+            self._taken.pop(old.metadata.uid or "", None)
+
+    async def _create(self, manifest: JsonObject, behalf: Behalf) -> bool:
+        """Create one pod; tell whether its name was free."""
         answer = await self._applier.create(self._pods, manifest, behalf, into=_CreatedPod)
         if answer is None:
-            name = _name(manifest)
-            raise Retry(f"pod {name} exists, and is another's or not visible yet")
+            return False
         dropped = dropped_fields(manifest, {"spec": answer.spec})
         if dropped:
             # It would be scheduled by itself, outside of its gang: better no pod at all.
@@ -97,6 +171,7 @@ class PodCliqueReconciler:
             await self._applier.delete(self._pods, pod, behalf)
             fields = ", ".join(dropped)
             raise FieldsDropped(f"the API server drops {fields}", after=_DROPPED_AGAIN_AFTER)
+        return True
 
 
 def _manifests(
@@ -125,7 +200,7 @@ def _problem(error: Exception) -> Blocked | None:
     return Blocked(Blocking.PODS_REFUSED, str(first))
 
 
-def _name(manifest: JsonObject) -> object:
+def _name(manifest: JsonObject) -> str:
     metadata = manifest["metadata"]
     assert isinstance(metadata, dict)
-    return metadata["name"]
+    return str(metadata["name"])

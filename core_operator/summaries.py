@@ -41,8 +41,9 @@ class Summaries:
         gang = self._view.gang(key.namespace, key.name, pcs)
         if gang is None:
             return None
-        groups = self._view.group_pods(gang, self._view.cliques_of(gang, pcs))
-        line = self._lines[key] = gang_summary(gang, groups)
+        cliques = self._view.cliques_of(gang, pcs)
+        groups = self._view.group_pods(gang, cliques)
+        line = self._lines[key] = gang_summary(gang, groups, cliques.values())
         blocked = line.blocked
         self._metrics.note(gang.metadata.uid or "", None if blocked is None else blocked.reason)
         return line

@@ -7,7 +7,8 @@ of is worked out once for each version of the set and of its scaling groups, and
 after that: a set of thousands of gangs is asked about by each of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 
 from core_operator.caches import OWNER, Caches
 from core_operator.plan.backends import Backend, Choice, choose, needs_of
@@ -26,6 +27,7 @@ from shared_api.models import (
     SchedulerBackend,
     SchedulerBackendSpec,
 )
+from shared_api.runtime.cache import Cache
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, controller_uid
 
@@ -119,6 +121,10 @@ class View:
         """The pods that a PodClique controls."""
         return self.caches.pods.by_index(OWNER, clique.metadata.uid or "")
 
+    def pod_names(self, namespace: str) -> Container[str]:
+        """The names of the pods that are seen in a namespace, whosever they are."""
+        return _PodNames(self.caches.pods, namespace)
+
     def cliques_of(self, gang: PodGang, pcs: PodCliqueSet) -> dict[str, PodClique]:
         """The PodCliques of a gang's groups that exist, by name."""
         names_ = (group.name for group in gang.spec.podgroups)
@@ -128,7 +134,8 @@ class View:
     def group_pods(self, gang: PodGang, cliques: Mapping[str, PodClique]) -> tuple[GroupPods, ...]:
         """The groups of a gang with their live pods."""
         pods = [pod for clique in cliques.values() for pod in self.pods_of(clique)]
-        return gang_groups(gang, pods, cliques)
+        backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        return gang_groups(gang, pods, cliques, self.record(backend))
 
     def base_of(self, gang: PodGang, pcs: PodCliqueSet) -> BaseState | None:
         """How far the gang is that this one waits for; None if it waits for none."""
@@ -159,6 +166,17 @@ class View:
     def _on_backend(self, old: object, new: object) -> None:
         del old, new
         self._backends = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PodNames:
+    """Looked up, never listed: a namespace may have thousands."""
+
+    pods: Cache[Pod]
+    namespace: str
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and ObjectKey(self.namespace, name) in self.pods
 
 
 def condition(conditions: tuple[Condition, ...], kind: str) -> Condition | None:

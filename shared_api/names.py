@@ -50,6 +50,7 @@ MNNVL_GROUP_NONE = "none"
 
 # Annotations that core writes. Metadata under this prefix is not copied from a PodCliqueSet.
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
+ANNOTATION_PREPARATION = "grove.io/preparation"
 RESERVED_PREFIX = "grove.io/"
 
 # Scheduling gates. A backend's record names the one that its pods are created with.
@@ -142,6 +143,8 @@ REASON_TOPOLOGY_NOT_FOUND = "TopologyNotFound"
 
 # Capabilities that core compares with what a gang needs. A record may list others.
 CAPABILITY_GANG = "Gang"
+# Without Gang: an administrator lets gangs be scheduled pod by pod, with no guarantee.
+CAPABILITY_PLAIN_SCHEDULING = "PlainScheduling"
 CAPABILITY_GROUP_MINIMUMS = "GroupMinimums"
 CAPABILITY_HIERARCHY = "Hierarchy"
 CAPABILITY_TOPOLOGY_REQUIRED_GANG = "TopologyRequiredGang"

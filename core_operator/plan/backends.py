@@ -3,7 +3,8 @@
 The user's annotation decides, one name or several in order of preference; else the
 schedulerName that the cliques agree on, by the globs of the records; else the configured
 default. Nothing here knows a scheduler: names, globs and capabilities come from the records.
-A gang whose pods were released stays where it is, whatever happens. A schedulerName that no
+A gang whose pods were released stays where it is, whatever happens. A backend that cannot
+schedule gangs takes them only if its record says that pod by pod will do. A schedulerName that no
 record answers for is an error and not a case for the default, whose scheduler would never
 look at those pods.
 """
@@ -104,7 +105,7 @@ def choose(
     flaw = _flaw(current, frozenset(), backends)
     if flaw is not None:
         return Choice(current, scheduler, ok=False, reason=flaw.reason, message=flaw.text)
-    message = f"backend '{current}', where its pods were released"
+    message = f"backend '{current}', where its pods were released{_caveat(backends[current])}"
     return Choice(current, scheduler, ok=True, reason=names.REASON_SELECTED, message=message)
 
 
@@ -128,7 +129,7 @@ def _selected(
     pcs: PodCliqueSet, backend: Backend, source: str, flaws: Mapping[str, _Flaw]
 ) -> Choice:
     passed_over = tuple(flaw.text for flaw in flaws.values())
-    message = f"backend '{backend.name}' by {source}"
+    message = f"backend '{backend.name}' by {source}{_caveat(backend)}"
     if passed_over:
         message += f"; passed over: {'; '.join(passed_over)}"
     return Choice(
@@ -164,7 +165,7 @@ def _flaw(name: str, needs: frozenset[str], backends: Mapping[str, Backend]) -> 
     backend = backends.get(name)
     if backend is None:
         return _Flaw(names.REASON_BACKEND_UNKNOWN, f"no backend '{name}'")
-    missing = sorted(needs.difference(backend.record.capabilities))
+    missing = sorted(needs.difference(_abilities(backend)))
     # First, since it does not pass: a backend that comes back still cannot do it.
     if missing:
         text = f"backend '{name}' cannot do: {', '.join(missing)}"
@@ -173,6 +174,21 @@ def _flaw(name: str, needs: frozenset[str], backends: Mapping[str, Backend]) -> 
         text = f"backend '{name}' is unavailable: {backend.why_not}"
         return _Flaw(names.REASON_BACKEND_UNAVAILABLE, text)
     return None
+
+
+def _abilities(backend: Backend) -> frozenset[str]:
+    """What gangs may count on; its administrator decides whether pod by pod is good enough."""
+    listed = frozenset(backend.record.capabilities)
+    return listed | {names.CAPABILITY_GANG} if _is_plain(backend) else listed
+
+
+def _is_plain(backend: Backend) -> bool:
+    listed = backend.record.capabilities
+    return names.CAPABILITY_PLAIN_SCHEDULING in listed and names.CAPABILITY_GANG not in listed
+
+
+def _caveat(backend: Backend) -> str:
+    return "; it schedules pod by pod, so a gang is not guaranteed" if _is_plain(backend) else ""
 
 
 def _candidates(

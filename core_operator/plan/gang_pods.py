@@ -1,17 +1,17 @@
 """The pods of a gang, group by group, as release and status look at them.
 
 A pod counts for the PodClique that controls it, by UID, so a stranger that carries our labels
-is in no gang. It counts while it is live; one that is still gated for a backend which the gang
-has left does not, because it is about to be made anew.
+is in no gang. It counts while it is live; one that is still held and was not made with what the
+gang's backend wants now does not, because it is about to be made anew.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core_operator.plan.pods import index_of, is_bound, is_live, is_prepared_for
-from shared_api import names
+from core_operator.plan.pods import is_bound, is_live
+from core_operator.plan.preparation import index_of, is_held, preparation_of
 from shared_api.kube.pods import Pod
-from shared_api.models import PodClique, PodGang, PodGroup
+from shared_api.models import PodClique, PodGang, PodGroup, SchedulerBackendSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +66,36 @@ def has_gate(pod: Pod, gate: str) -> bool:
 
 
 def gang_groups(
-    gang: PodGang, pods: Sequence[Pod], cliques: Mapping[str, PodClique]
+    gang: PodGang,
+    pods: Sequence[Pod],
+    cliques: Mapping[str, PodClique],
+    record: SchedulerBackendSpec | None = None,
 ) -> tuple[GroupPods, ...]:
-    """The groups of a gang, in its order; `cliques` are its PodCliques by name."""
-    backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+    """The groups of a gang, in its order; `cliques` are its PodCliques by name.
+
+    `record` is its backend's; without one nobody can tell what pods should be made with.
+    """
     by_owner: dict[str, list[Pod]] = {}
     for pod in pods:
         owner = pod.metadata.controller
-        if owner is not None and is_live(pod) and is_prepared_for(pod, backend):
+        if owner is not None and is_live(pod):
             by_owner.setdefault(owner.uid, []).append(pod)
-    return tuple(_group(group, cliques.get(group.name), by_owner) for group in gang.spec.podgroups)
 
+    def of(group: PodGroup) -> GroupPods:
+        clique = cliques.get(group.name)
+        live = by_owner.get(clique.metadata.uid or "", []) if clique is not None else []
+        if clique is not None and any(map(is_held, live)):
+            wanted = preparation_of(gang, record, group.name, clique.spec.minimum)
+            live = [pod for pod in live if wanted.suits(pod)]
+        return GroupPods(
+            name=group.name,
+            minimum=group.min_replicas,
+            wanted=clique.spec.replicas if clique is not None else None,
+            live=tuple(live),
+            referenced=frozenset(reference.name for reference in group.pod_references),
+        )
 
-def _group(
-    group: PodGroup, clique: PodClique | None, by_owner: Mapping[str, list[Pod]]
-) -> GroupPods:
-    uid = clique.metadata.uid if clique is not None else None
-    return GroupPods(
-        name=group.name,
-        minimum=group.min_replicas,
-        wanted=clique.spec.replicas if clique is not None else None,
-        live=tuple(by_owner.get(uid, ())) if uid else (),
-        referenced=frozenset(reference.name for reference in group.pod_references),
-    )
+    return tuple(map(of, gang.spec.podgroups))
 
 
 def base_state(name: str, groups: Sequence[GroupPods]) -> BaseState:
@@ -103,4 +110,4 @@ def base_state(name: str, groups: Sequence[GroupPods]) -> BaseState:
 
 def has_begun(groups: Sequence[GroupPods]) -> bool:
     """Tell whether a scheduler may have seen a pod of the gang; such a gang never moves."""
-    return any(not pod.is_gated for group in groups for pod in group.live)
+    return any(not is_held(pod) for group in groups for pod in group.live)

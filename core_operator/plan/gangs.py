@@ -66,9 +66,19 @@ def _spec(
             for clique in gang.cliques
         ]
     }
-    if pcs.spec.template.priority_class_name:
-        spec["priorityClassName"] = pcs.spec.template.priority_class_name
+    if priority_class := _priority_class(pcs):
+        spec["priorityClassName"] = priority_class
     return spec
+
+
+def _priority_class(pcs: PodCliqueSet) -> str | None:
+    """The set's, else the one that all cliques name: schedulers want pods and gang to agree."""
+    template = pcs.spec.template
+    if template.priority_class_name:
+        return template.priority_class_name
+    named = {clique.spec.pod_spec.get("priorityClassName") for clique in template.cliques}
+    found = named.pop() if len(named) == 1 else None
+    return found if isinstance(found, str) and found else None
 
 
 def _group(clique: CliqueInstance, pods: Sequence[str], namespace: str, minimum: int) -> JsonObject:

@@ -3,69 +3,28 @@
 The template is kept in its order, unknown fields included; only environment, host name,
 subdomain and gates are laid over it. The patch of a backend is applied without being
 understood: it wins over the user's template, and loses against the labels by which pods are
-found. Exactly the placeholders of `PodPatch` are substituted, in one pass, in values only.
+found. With what it was prepared, a pod carries as a digest.
 """
 
-import enum
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from core_operator.plan import naming
 from core_operator.plan.podcliques import with_environment
 from core_operator.plan.pods import NewPod
+from core_operator.plan.preparation import GangRef, digest, placeholders, substituted
 from shared_api import names
 from shared_api.models import (
-    PLACEHOLDERS,
     JsonObject,
     PodClique,
-    PodGangStatus,
     PodPatch,
     PodSpecPatch,
-    PreparationMode,
     SchedulerBackendSpec,
 )
 
-_TOKEN = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _KUBECTL_PREFIX = "kubectl.kubernetes.io/"
 _PREPARED_FIELDS = tuple(field.alias or name for name, field in PodSpecPatch.model_fields.items())
-
-
-@dataclass(frozen=True, slots=True)
-class GangRef:
-    """The gang of a pod; `backend` is the one that its pods are prepared for."""
-
-    name: str
-    uid: str
-    namespace: str
-    backend: str
-
-
-class NotYet(enum.Enum):
-    """A patch that its backend has not published."""
-
-    PREPARED = "prepared"
-
-
-NOT_YET = NotYet.PREPARED
-
-
-def patch_for(
-    record: SchedulerBackendSpec,
-    gang_status: PodGangStatus | None,
-    group: str,
-    index: int,
-    min_available: int,
-) -> PodPatch | NotYet:
-    """What the backend wants on the pod with this index of this group."""
-    if record.preparation.mode is PreparationMode.STATIC:
-        return record.preparation.of_pod(index, min_available)
-    for preparation in gang_status.pod_preparations if gang_status else ():
-        if preparation.name == group:
-            return preparation.of_pod(index, min_available)
-    return NOT_YET
 
 
 def pod_manifest(
@@ -77,13 +36,7 @@ def pod_manifest(
 ) -> JsonObject:
     """The pod as it is created, held by the gate of its backend."""
     group = podclique.metadata.name
-    values = {
-        "{namespace}": gang.namespace,
-        "{gang}": gang.name,
-        "{gangUID}": gang.uid,
-        "{group}": group,
-        "{index}": str(new.index),
-    }
+    values = placeholders(gang, group, str(new.index))
     labels = {
         **podclique.metadata.labels,
         **_substituted(patch.labels, values),
@@ -94,15 +47,15 @@ def pod_manifest(
     annotations = {
         **{k: v for k, v in podclique.metadata.annotations.items() if _is_carried_over(k)},
         **_substituted(patch.annotations, values),
+        names.ANNOTATION_PREPARATION: digest(patch, gang, group, record),
     }
     metadata: JsonObject = {
         "name": new.name,
         "namespace": gang.namespace,
         "labels": dict(labels),
+        "annotations": dict(annotations),
         "ownerReferences": [naming.controller_reference(podclique).manifest()],
     }
-    if annotations:
-        metadata["annotations"] = dict(annotations)
     spec = {
         **_grove_spec(podclique, new, gang.namespace, record.scheduling_gate),
         **_prepared_spec(patch, values),
@@ -194,16 +147,11 @@ def _prepared_spec(patch: PodPatch, values: Mapping[str, str]) -> JsonObject:
 
 def _in_value(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
     if isinstance(value, str):
-        return _in_text(value, values)
+        return substituted(value, values)
     if isinstance(value, dict):
         return {key: _in_value(item, values) for key, item in value.items()}
     return value
 
 
 def _substituted(texts: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    return {key: _in_text(text, values) for key, text in texts.items()}
-
-
-def _in_text(text: str, values: Mapping[str, str]) -> str:
-    # One pass: what a placeholder stands for is never looked through for others.
-    return _TOKEN.sub(lambda token: values[token[0]], text)
+    return {key: substituted(text, values) for key, text in texts.items()}

@@ -2,8 +2,9 @@
 
 Everything in a PodClique is core's but `replicas`, which belongs to whoever scales it: the
 set's number is used once, at creation, and after that the live one is repeated. A clique of
-a group gets the group's environment variables in its pod spec; otherwise the pod spec is the
-user's, byte for byte. The order in which cliques start is written down as full names.
+a group gets the group's environment variables in its pod spec, and every clique the priority
+class of the set, since the pods of a gang are preempted together; otherwise the pod spec is
+the user's, byte for byte. The order in which cliques start is written down as full names.
 """
 
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ def group_podclique(
     }
     environment = _group_environment(template_pods(pcs, instance.group.config))
     spec = _spec(pcs, instance, live_replicas)
-    spec["podSpec"] = with_environment(instance.template.spec.pod_spec, environment)
+    spec["podSpec"] = with_environment(_pod_spec(pcs, instance), environment)
     return _manifest(pcs, instance, owner, labels, spec)
 
 
@@ -129,7 +130,7 @@ def _spec(pcs: PodCliqueSet, instance: CliqueInstance, live_replicas: int | None
     replicas = template.replicas if live_replicas is None else live_replicas
     spec: JsonObject = {
         "roleName": template.role_name,
-        "podSpec": template.pod_spec,
+        "podSpec": _pod_spec(pcs, instance),
         "replicas": replicas,
         # A set that says no minimum means "all", and its replicas may have grown since this
         # PodClique was made; the server takes no minimum above the replicas.
@@ -141,6 +142,11 @@ def _spec(pcs: PodCliqueSet, instance: CliqueInstance, live_replicas: int | None
     if template.auto_scaling_config is not None:
         spec["autoScalingConfig"] = template.auto_scaling_config.manifest()
     return spec
+
+
+def _pod_spec(pcs: PodCliqueSet, instance: CliqueInstance) -> JsonObject:
+    pod_spec, of_set = instance.template.spec.pod_spec, pcs.spec.template.priority_class_name
+    return {**pod_spec, "priorityClassName": of_set} if of_set else pod_spec
 
 
 def _parents(

@@ -12,11 +12,13 @@ exists; the replacement of a pod that is still going away has another one.
 """
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from shared_api import names
+from pydantic import JsonValue
+
+from core_operator.plan.preparation import Preparation, index_of
 from shared_api.kube.pods import Pod
 from shared_api.models import PodClique
 
@@ -53,17 +55,6 @@ def is_bound(pod: Pod) -> bool:
     return pod.spec.node_name != ""
 
 
-def index_of(pod: Pod) -> int | None:
-    """The index of a pod in its PodClique; None if nobody gave it a proper one."""
-    label = pod.metadata.labels.get(names.LABEL_POD_INDEX, "")
-    return int(label) if label.isdecimal() and label.isascii() else None
-
-
-def is_prepared_for(pod: Pod, backend: str) -> bool:
-    """Tell whether a pod was made for this backend, or is past the point where that matters."""
-    return not pod.is_gated or pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == backend
-
-
 def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
     """The pods that the PodClique controls; a pod that merely carries its labels is not one."""
     uid = podclique.metadata.uid
@@ -74,17 +65,25 @@ def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
     )
 
 
+def stays_patch(uid: str) -> list[JsonValue]:
+    """A JSON patch that changes nothing, and fails unless the object is there to stay."""
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": "/metadata/deletionTimestamp", "value": None},
+    ]
+
+
 def plan_pods(
     podclique: PodClique,
     pods: Sequence[Pod],
     min_available: int,
-    backend: str,
-    taken: Collection[str] = (),
+    preparation: Preparation,
+    taken: Container[str] = (),
 ) -> PodPlan:
     """What is to be done about the pods of a PodClique.
 
-    `backend` is the one that new pods are prepared for; pods that are still gated for another
-    are made anew. `taken` are names that are known to belong to pods of others.
+    `preparation` is what new pods are made with; pods that are still held and were made with
+    something else are made anew. `taken` are names of pods that exist, of others too.
     """
     owned = owned_pods(podclique, pods)
     live = tuple(pod for pod in owned if is_live(pod))
@@ -93,20 +92,16 @@ def plan_pods(
     ended = tuple(
         pod for pod in owned if pod.status.phase in _ENDED and not pod.metadata.is_terminating
     )
-    by_index = _one_per_index(pod for pod in live if is_prepared_for(pod, backend))
+    by_index = _one_per_index(pod for pod in live if not preparation.outdates(pod))
     excess = len(by_index) - podclique.spec.replicas
     expendable = _expendable(by_index, excess, min_available) if excess > 0 else frozenset()
     keep = {index: pod for index, pod in by_index.items() if index not in expendable}
     kept = {pod.metadata.uid for pod in keep.values()}
     return PodPlan(
-        create=tuple(_new_pods(podclique, owned, keep, {*taken, *_names(pods)})),
+        create=tuple(_new_pods(podclique, pods, keep, taken)),
         delete=(*ended, *(pod for pod in live if pod.metadata.uid not in kept)),
         keep=tuple(keep.values()),
     )
-
-
-def _names(pods: Sequence[Pod]) -> Iterator[str]:
-    return (pod.metadata.name for pod in pods)
 
 
 def _one_per_index(pods: Iterator[Pod]) -> dict[int, Pod]:
@@ -160,31 +155,29 @@ def _expendable(pods: dict[int, Pod], excess: int, minimum: int) -> frozenset[in
 
 
 def _new_pods(
-    podclique: PodClique, owned: Sequence[Pod], keep: Collection[int], taken: set[str]
+    podclique: PodClique, pods: Sequence[Pod], keep: Collection[int], taken: Container[str]
 ) -> Iterator[NewPod]:
     missing = podclique.spec.replicas - len(keep)
     if missing <= 0:
         return
     predecessors: dict[int | None, list[str]] = {}
-    for pod in owned:
+    for pod in owned_pods(podclique, pods):
         predecessors.setdefault(index_of(pod), []).append(pod.metadata.uid)
+    used = {pod.metadata.name for pod in pods}
     free = (index for index in count() if index not in keep)
     for index, _ in zip(free, range(missing), strict=False):
-        name = _name(podclique, index, sorted(predecessors.get(index, ())), taken)
-        taken.add(name)
-        yield NewPod(index, name)
+        for name in _names(podclique, index, sorted(predecessors.get(index, ()))):
+            if name not in used and name not in taken:
+                used.add(name)
+                yield NewPod(index, name)
+                break
 
 
-def _name(
-    podclique: PodClique, index: int, predecessors: Sequence[str], taken: Collection[str]
-) -> str:
-    """A name that is free; the same one for the same pod of the same PodClique."""
+def _names(podclique: PodClique, index: int, predecessors: Sequence[str]) -> Iterator[str]:
+    """Names for a pod, best first; the same ones for the same pod of the same PodClique."""
     for attempt in count():
         seed = "/".join((podclique.metadata.uid or "", str(index), str(attempt), *predecessors))
-        name = f"{podclique.metadata.name}-{_suffix(seed)}"
-        if name not in taken:
-            return name
-    raise AssertionError("unreachable: the attempts are endless")
+        yield f"{podclique.metadata.name}-{_suffix(seed)}"
 
 
 def _suffix(seed: str) -> str:

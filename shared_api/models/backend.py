@@ -116,7 +116,8 @@ class SchedulerBackendSpec(KubeModel):
         ],
         list_set(at_most=64),
     ] = ()
-    """What the scheduler can do, as found in this cluster. A gang that needs more is not accepted."""
+    """What the scheduler can do, as found in this cluster. A gang that needs more is not accepted.
+    PlainScheduling: whoever runs this cluster wants gangs to be taken without Gang, pod by pod."""
 
     preparation: PodPreparationSpec
     """How pods are prepared."""

@@ -164,6 +164,11 @@ class PodCliqueSet(KubeObject):
             field=".metadata.name",
         ),
         Rule(
+            check="!self.metadata.name.matches('^[0-9]')",
+            message="metadata.name must begin with a letter: Services are named after it",
+            field=".metadata.name",
+        ),
+        Rule(
             check=f"!self.spec.template.cliques.exists(c, {_TOO_LONG})",
             message=f"the names of set and clique must have at most {_SUM} characters together",
             detail=f"""'the names of set and clique must have at most {_SUM} characters together:

@@ -21,6 +21,11 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         "metadata.name: Invalid value: metadata.name must not contain '.': Services and host names"
         " are made of it",
     ),
+    "a name that begins with a digit": (
+        {"metadata.name": "7b-chat"},
+        "metadata.name: Invalid value: metadata.name must begin with a letter: Services are named"
+        " after it",
+    ),
     "a negative number of replicas": (
         {"spec.replicas": -1},
         "\n* spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0"

@@ -1,6 +1,6 @@
 """What the operator's tests stand on: a cluster that knows our kinds, and a client to it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from tests.core.kit import Onlooker
+from tests.core.rooms import Rooms
 
 CRDS = Path(__file__).parents[2] / "crds"
 
@@ -32,3 +33,11 @@ async def person(client: Client, namespace: str) -> AsyncIterator[Onlooker]:
     """Somebody who watches the test's namespace."""
     async with Onlooker(client, namespace).watching() as onlooker:
         yield onlooker
+
+
+@pytest.fixture
+def rooms(core_cluster: Cluster) -> Iterator[Rooms]:
+    """Room for pods that need one."""
+    rooms = Rooms(core_cluster)
+    yield rooms
+    rooms.close()

@@ -47,14 +47,16 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 class Writes:
-    """What a client was asked to write, by verb and resource; events are counted apart."""
+    """What a client wrote, by verb and resource, and what it was refused; Events do not count."""
 
     def __init__(self) -> None:
         self.seen: Counter[tuple[str, str]] = Counter()
+        self.refused: Counter[tuple[str, str]] = Counter()
 
     def __call__(self, verb: str, resource: str, code: int, seconds: float) -> None:
         if verb in WRITES and resource != EVENTS.plural:
-            self.seen[verb.lower(), resource] += 1
+            counted = self.refused if code >= 400 else self.seen
+            counted[verb.lower(), resource] += 1
 
     def total(self) -> int:
         return self.seen.total()
@@ -67,7 +69,7 @@ class Operator:
         self.telemetry = telemetry
         self.writes = writes
 
-    async def until_idle(self, seconds: float = 20) -> None:
+    async def until_idle(self, seconds: float = 60) -> None:
         """Wait until every queue has been worked off and stays so for longer than any delay."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(seconds):
@@ -78,6 +80,12 @@ class Operator:
                     quiet_since = None
                 elif quiet_since is None:
                     quiet_since = loop.time()
+
+    async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
+        """Wait for something that the operator counts."""
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110 - counters have nobody to tell
+                await asyncio.sleep(0.02)
 
     def _is_busy(self) -> bool:
         registry = self.telemetry.registry
@@ -93,6 +101,12 @@ class Operator:
 
     def metric(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
+
+    def total(self, name: str) -> float:
+        """A metric, summed up over its labels."""
+        families = self.telemetry.registry.collect()
+        samples = (sample for family in families for sample in family.samples)
+        return sum(sample.value for sample in samples if sample.name == name)
 
 
 @contextlib.asynccontextmanager
@@ -192,10 +206,10 @@ class Onlooker:
         return {
             pod.metadata.labels[names.LABEL_POD_INDEX]: pod
             for pod in self.pods
-            if pod.metadata.labels[names.LABEL_PODCLIQUE] == podclique
+            if pod.metadata.labels.get(names.LABEL_PODCLIQUE) == podclique
         }
 
-    async def until_ready(self, pods: int, seconds: float = 20) -> None:
+    async def until_ready(self, pods: int, seconds: float = 60) -> None:
         """Wait until so many pods exist and all are ready."""
         await self.until(lambda: len(self.pods) == pods and all(map(is_ready, self.pods)), seconds)
 
@@ -203,7 +217,7 @@ class Onlooker:
     def pods(self) -> list[LooseObject]:
         return self.all(PODS)
 
-    async def until(self, condition: Callable[[], object], seconds: float = 20) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
         """Wait for a change after which the condition holds."""
         try:
             async with asyncio.timeout(seconds):
@@ -247,7 +261,7 @@ class Onlooker:
             return str(error)
         return ""
 
-    async def until_event(self, about: str, reason: str, seconds: float = 10) -> str:
+    async def until_event(self, about: str, reason: str, seconds: float = 60) -> str:
         """Wait for an Event about an object; its text."""
         fields = f"regarding.name={about},reason={reason}"
         source = Source(EVENTS, _Told, self.namespace, Selector(fields=fields))
@@ -294,13 +308,18 @@ class Onlooker:
             subresource="scale",
         )
 
-    async def delete(self, item: LooseObject | PartialObject, resource: Resource) -> None:
+    async def delete(
+        self,
+        item: LooseObject | PartialObject,
+        resource: Resource,
+        propagation: Propagation = Propagation.BACKGROUND,
+    ) -> None:
         await self.client.delete(
             resource,
             item.metadata.name,
             self.namespace,
             uid=item.metadata.uid,
-            propagation=Propagation.BACKGROUND,
+            propagation=propagation,
         )
 
 

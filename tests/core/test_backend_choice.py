@@ -68,23 +68,46 @@ async def test_an_unknown_backend_is_named_with_those_that_are_known(
         await person.remove_backend("foo")
 
 
-async def test_cliques_that_name_schedulers_of_different_backends_are_told_so(
+async def test_cliques_that_name_different_schedulers_are_refused_with_their_names(
+    person: Onlooker,
+) -> None:
+    one, other = ({"schedulerName": f"{name}-scheduler"} for name in ("one", "other"))
+    refused = await person.refusal(pcs("w", clique("a", podSpec=one), clique("b", podSpec=other)))
+    assert (
+        "spec.template.cliques: Invalid value: all cliques must name the same schedulerName,"
+        ' or none; found: ["one-scheduler", "other-scheduler"]'
+    ) in refused
+
+
+async def test_a_clique_that_names_no_scheduler_goes_with_the_others(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
-    one, other = StandIn(person.client, "one"), StandIn(person.client, "other")
-    async with one.serving(), other.serving(), running_operator(core_cluster) as operator:
-        broken = pcs(
-            "w",
-            clique("a", podSpec={"schedulerName": "one-scheduler"}),
-            clique("b", podSpec={"schedulerName": "other-scheduler"}),
-        )
-        refused = await person.refusal(broken)
-        if not refused:
-            await until_told(person, operator, names.REASON_SCHEDULERS_DISAGREE)
-        else:
-            assert "schedulerName" in refused
-    await person.remove_backend("one")
-    await person.remove_backend("other")
+    really = {"spec": {"schedulerName": "default-scheduler"}}
+    preparation = {"mode": "Static", "members": really}
+    named = StandIn(person.client, "named", preparation=preparation)
+    async with named.serving(), running_operator(core_cluster):
+        spec = {"schedulerName": "named-scheduler"}
+        await person.create(pcs("w", clique("a", podSpec=spec), clique("b")))
+        await person.until_ready(2)
+        said = condition(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED)
+        assert said["message"] == "backend 'named' by schedulerName 'named-scheduler'"
+    await person.remove_backend("named")
+
+
+async def test_a_backend_that_may_schedule_pod_by_pod_takes_a_gang_and_says_so(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    plain = [names.CAPABILITY_PLAIN_SCHEDULING]
+    async with (
+        StandIn(person.client, "lax", capabilities=plain).serving(),
+        running_operator(core_cluster),
+    ):
+        await person.create(asking_for("lax"))
+        await person.until_ready(2)
+        said = condition(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED)
+        assert "it schedules pod by pod, so a gang is not guaranteed" in said["message"]
+        assert "not guaranteed" in await person.until_event("w", names.REASON_SELECTED)
+    await person.remove_backend("lax")
 
 
 async def test_a_backend_that_cannot_do_what_is_needed_is_not_given_the_gang(
@@ -95,6 +118,8 @@ async def test_a_backend_that_cannot_do_what_is_needed_is_not_given_the_gang(
         await person.create(asking_for("weak"))
         message = await until_told(person, operator, names.REASON_UNSUPPORTED)
         assert message == "backend 'weak' cannot do: Gang"
+        await operator.until_idle()
+        assert len(person.pods) == 2
         assert all(map(gates, person.pods)), "programmed or not, it is not released"
     await person.remove_backend("weak")
 
@@ -116,6 +141,7 @@ async def test_a_silent_backend_is_unavailable_within_ten_seconds_and_back_as_fa
         )
         assert not await person.backend_holds("mortal", names.CONDITION_AVAILABLE)
         await person.until(lambda: len(person.pods) == 2, seconds=10)
+        await operator.until_idle()
         assert all(map(gates, person.pods)), "nothing is lost, and nothing is released"
         async with backend.serving():
             await heart.beat()

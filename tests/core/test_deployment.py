@@ -84,6 +84,22 @@ def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> Non
         "scheduler.grove.io",
     }
     words = {word for rule in rules for word in (*rule["resources"], *rule["verbs"])}
-    assert not words & {"*", "secrets", "update", "deletecollection", "escalate", "impersonate"}
+    assert not words & {"*", "secrets", "deletecollection", "escalate", "impersonate"}
     gets = [rule for rule in rules if "get" in rule["verbs"]]
     assert [rule["resourceNames"] for rule in gets] == [["core-operator"]]
+
+
+def test_core_may_name_the_owners_of_its_children_where_that_is_guarded(
+    core_cluster: Cluster,
+) -> None:
+    # OwnerReferencesPermissionEnforcement asks for this of whoever sets blockOwnerDeletion.
+    rules = [
+        rule
+        for manifest in manifests(core_cluster)
+        if manifest["kind"] == "ClusterRole"
+        for rule in manifest["rules"]
+        if "update" in rule["verbs"]
+    ]
+    assert [(rule["apiGroups"], rule["verbs"]) for rule in rules] == [(["grove.io"], ["update"])]
+    owners = ("podcliquesets", "podcliques", "podcliquescalinggroups")
+    assert rules[0]["resources"] == [f"{owner}/finalizers" for owner in owners]

@@ -12,6 +12,7 @@ from tests.core.kit import (
     clique,
     condition,
     gates,
+    holds,
     is_ready,
     pcs,
     running_operator,
@@ -100,22 +101,21 @@ async def test_gates_of_others_are_left_alone(core_cluster: Cluster, person: Onl
         await person.until_ready(2)
 
 
-async def test_a_field_that_the_server_drops_is_told_and_its_pod_is_not_kept(
+async def test_a_field_that_the_server_does_not_know_is_told_with_its_name(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
-    # The server knows workloadRef of Kubernetes 1.35 no more; it takes the pod without it.
-    dropped = static(spec={"workloadRef": {"name": "{gang}", "podGroup": "{group}"}})
-    backend = StandIn(person.client, "default", preparation=dropped)
+    # The server knows workloadRef of Kubernetes 1.35 no more.
+    unknown = static(spec={"workloadRef": {"name": "{gang}", "podGroup": "{group}"}})
+    backend = StandIn(person.client, "default", preparation=unknown)
     async with backend.serving(), running_operator(core_cluster) as operator:
         await person.create(pcs("w", clique("a", 2)))
-        await person.until(
-            lambda: condition(person.get(CLIQUES, "w-0-a"), "Stalled").get("status") == "True"
-        )
+        await person.until(lambda: holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
         told = condition(person.get(CLIQUES, "w-0-a"), "Stalled")
+        assert told["reason"] == "PodsRefused"
         assert "workloadRef" in told["message"]
         await person.until_event("w-0-a", told["reason"])
-        await person.until(lambda: not person.pods)
-        assert operator.writes.seen["patch", "pods"] == 0, "no gate was lifted"
+        assert person.pods == []
+        assert operator.writes.seen["post", PODS.plural] == 0
 
 
 async def test_surplus_waits_for_the_minimum_where_the_record_says_so(
@@ -124,9 +124,10 @@ async def test_surplus_waits_for_the_minimum_where_the_record_says_so(
     rules = {"surplus": "AfterScheduled"}
     nowhere = {"nodeSelector": {"example.com/room": "yes"}}
     backend = StandIn(person.client, "default", release=rules)
-    async with backend.serving(), running_operator(core_cluster):
+    async with backend.serving(), running_operator(core_cluster) as operator:
         await person.create(pcs("w", clique("a", 3, minAvailable=2, podSpec=nowhere)))
         await person.until(lambda: sum(not gates(pod) for pod in person.pods) == 2)
+        await operator.until_idle()
         assert gates(person.pods_of("w-0-a")["2"]) == [GATE]
         core_cluster.kubectl("label", "node", "node-1", "example.com/room=yes")
         try:
@@ -152,3 +153,23 @@ async def test_a_pod_that_the_server_refuses_is_told_with_its_words(
         fixed = pcs("w", clique("a", 2))
         await person.change(SETS, "w", {"spec": fixed["spec"]})
         await person.until(lambda: len(person.pods) == 2 and all(map(is_ready, person.pods)))
+
+
+async def test_pods_and_gang_have_the_priority_class_of_their_set(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    high, low = f"high-{person.namespace}", f"low-{person.namespace}"
+    for name, value in ((high, "1000"), (low, "10")):
+        core_cluster.kubectl("create", "priorityclass", name, f"--value={value}")
+    group = {"name": "s", "cliqueNames": ["b"]}
+    try:
+        async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+            cliques = (clique("a"), clique("b", podSpec={"priorityClassName": low}))
+            workload = pcs("w", *cliques, priorityClassName=high, podCliqueScalingGroups=[group])
+            await person.create(workload)
+            await person.until_ready(2)
+            assert {pod.spec["priorityClassName"] for pod in person.pods} == {high}
+            assert {pod.spec["priority"] for pod in person.pods} == {1000}
+            assert person.one(GANGS, "w-0").spec["priorityClassName"] == high
+    finally:
+        core_cluster.kubectl("delete", "priorityclass", high, low)

@@ -95,7 +95,10 @@ async def test_scaled_gangs_wait_until_the_minimum_of_their_base_gang_is_bound(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     unplaceable = {"podSpec": {"nodeSelector": {"example.com/here": "yes"}}}
-    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+    async with (
+        StandIn(person.client, "default").serving(),
+        running_operator(core_cluster) as operator,
+    ):
         await person.create(worked_example(**unplaceable))
         await person.until(
             lambda: condition(person.get(GANGS, "w-0-s-1"), "Released").get("status") == "False"
@@ -104,6 +107,7 @@ async def test_scaled_gangs_wait_until_the_minimum_of_their_base_gang_is_bound(
         assert waiting["reason"] == "BaseGangNotScheduled"
         assert waiting["message"].startswith("waits for base gang w-0: ")
         await person.until(lambda: sum(map(is_ready, person.pods)) == 4)
+        await operator.until_idle()
         scaled = [p for p in person.pods if names.LABEL_BASE_PODGANG in p.metadata.labels]
         assert len(scaled) == 8
         assert all(map(gates, scaled))

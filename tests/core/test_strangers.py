@@ -1,12 +1,17 @@
 """Objects of others, reused names and deletions at a bad moment: nothing wedges or is touched."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.plan.pods import plan_pods
+from core_operator.plan.preparation import Preparation
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS, SERVICES
+from shared_api.models import PodClique
 from tests.core.kit import (
     Object,
     Onlooker,
@@ -17,20 +22,32 @@ from tests.core.kit import (
     pcs,
     running_operator,
 )
-from tests.core.stand_in import StandIn
+from tests.core.stand_in import StandIn, programmed
 
 pytestmark = pytest.mark.cluster
 
 
-def disguised_pod(like: LooseObject) -> Object:
-    """A pod of somebody else with every label of one of ours."""
+def plain_pod(name: str, labels: Mapping[str, str] | None = None) -> Object:
+    """A pod that belongs to nobody."""
     container = {"name": "main", "image": "registry.example.com/app:1"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "stranger", "labels": dict(like.metadata.labels)},
+        "metadata": {"name": name, "labels": dict(labels or {})},
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
     }
+
+
+def names_to_come(podclique: LooseObject) -> list[str]:
+    """The names that the first pods of a PodClique will have."""
+    metadata = {
+        "name": podclique.metadata.name,
+        "namespace": podclique.metadata.namespace,
+        "uid": podclique.metadata.uid,
+    }
+    parsed = PodClique.model_validate({"metadata": metadata, "spec": podclique.spec})
+    plan = plan_pods(parsed, (), parsed.spec.minimum, Preparation("default"))
+    return [new.name for new in plan.create]
 
 
 async def test_pods_of_others_with_our_labels_are_neither_counted_nor_touched(
@@ -39,7 +56,7 @@ async def test_pods_of_others_with_our_labels_are_neither_counted_nor_touched(
     async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
         await person.create(pcs("w", clique("a", 2)))
         await person.until_ready(2)
-        await person.create(disguised_pod(person.pods[0]))
+        await person.create(plain_pod("stranger", person.pods[0].metadata.labels))
         await person.until_ready(3)
         await person.scale(CLIQUES, "w-0-a", 3)
         await person.until_ready(4)
@@ -158,3 +175,46 @@ async def test_a_child_that_somebody_deletes_or_bends_is_mended(
         await person.until(
             lambda: person.one(GANGS, "w-0").metadata.labels[names.LABEL_PART_OF] == "w"
         )
+
+
+async def test_a_pod_of_another_under_a_name_that_we_need_is_told_and_waited_for(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    def says(gang: LooseObject) -> Object | None:
+        prepared = [{"name": group["name"], "members": {}} for group in gang.spec["podgroups"]]
+        return {**programmed(gang), "podPreparations": prepared} if published else None
+
+    published = False
+    per_gang = {"mode": "PerGang"}
+    async with running_operator(core_cluster) as operator:
+        async with StandIn(person.client, "default", says=says, preparation=per_gang).serving():
+            await person.create(pcs("w", clique("a", 3)))
+            await person.until(lambda: holds(person.get(GANGS, "w-0"), "BackendSelected"))
+            await person.until(lambda: person.get(CLIQUES, "w-0-a"))
+            hidden, seen, _ = names_to_come(person.one(CLIQUES, "w-0-a"))
+            ours = {names.LABEL_MANAGED_BY: names.MANAGED_BY}
+            await person.create(plain_pod(hidden))
+            await person.create(plain_pod(seen, ours))
+            await person.until(lambda: len(person.pods) == 2)
+            before = {pod.metadata.name: pod.metadata.uid for pod in person.pods}
+        published = True
+        async with StandIn(person.client, "default", says=says, preparation=per_gang).serving():
+            # One name is known to be another's and is gone around; the other is waited for.
+            await person.until(lambda: sorted(person.pods_of("w-0-a")) == ["1", "2"])
+            await person.until(lambda: holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
+            told = condition(person.get(CLIQUES, "w-0-a"), "Stalled")
+            assert (told["reason"], told["message"]) == (
+                "Conflict",
+                f"pods of others have names that are needed: {hidden}",
+            )
+            assert await person.until_event("w-0-a", "Conflict") == told["message"]
+            await person.until(
+                lambda: hidden in condition(person.get(SETS, "w"), "Ready").get("message", "")
+            )
+            for name, uid in before.items():
+                assert person.one(PODS, name).metadata.uid == uid
+            await person.delete(person.one(PODS, hidden), PODS)
+            await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+            assert sorted(person.pods_of("w-0-a")) == ["0", "1", "2"]
+            assert person.one(PODS, seen).metadata.uid == before[seen]
+            assert operator.total("controller_runtime_reconcile_panics_total") == 0

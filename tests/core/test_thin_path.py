@@ -48,10 +48,11 @@ async def test_pods_are_held_until_the_backend_has_programmed_the_gang(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     silent = StandIn(person.client, "default", says=lambda gang: None)
-    async with running_operator(core_cluster):
+    async with running_operator(core_cluster) as operator:
         async with silent.serving():
             await person.create(pcs("w", clique("a", 2)))
             await person.until(lambda: holds(person.get(GANGS, "w-0"), names.CONDITION_INITIALIZED))
+            await operator.until_idle()
             assert [gates(pod) for pod in person.pods] == [[GATE], [GATE]]
             await person.until(
                 lambda: (

@@ -202,6 +202,29 @@ def test_a_single_choice_that_cannot_do_it_says_what_is_missing() -> None:
     assert choice.message == "backend 'plain' cannot do: A, B"
 
 
+def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_says_so() -> None:
+    lax = record("lax", capabilities=("PlainScheduling",))
+    known = {"lax": Backend("lax", lax, available=True, why_not="")}
+    caveat = "it schedules pod by pod, so a gang is not guaranteed"
+    pcs = workload(annotation="lax")
+    choice = chosen(pcs, known)
+    assert (choice.backend, choice.ok) == ("lax", True)
+    assert choice.message == f"backend 'lax' by annotation grove.io/scheduler-backend; {caveat}"
+    elsewhere = chosen(workload(annotation="other"), known, current="lax", released=True)
+    assert elsewhere.message == f"backend 'lax', where its pods were released; {caveat}"
+    # The permission is about gangs alone.
+    assert chosen(pcs, known, needs=TOPOLOGY).message == (
+        "backend 'lax' cannot do: TopologyRequiredGroup"
+    )
+
+
+def test_a_backend_that_can_schedule_gangs_needs_no_permission() -> None:
+    both = record("both", capabilities=("Gang", "PlainScheduling"))
+    known = {"both": Backend("both", both, available=True, why_not="")}
+    choice = chosen(workload(annotation="both"), known)
+    assert choice.message == "backend 'both' by annotation grove.io/scheduler-backend"
+
+
 def test_before_release_a_gang_moves_and_moves_back() -> None:
     pcs = workload(annotation="fancy,other")
     assert chosen(pcs, backends(fancy="dead"), current="fancy").backend == "other"

@@ -17,6 +17,7 @@ from tests.plan.samples import (
     SET_UID,
     clique,
     pod_clique_set,
+    pod_spec,
     worked_example,
     workloads,
 )
@@ -100,6 +101,26 @@ def test_pods_are_referred_to_in_the_order_of_their_names() -> None:
 def test_the_priority_class_is_handed_on() -> None:
     assert rendered(worked_example(priorityClassName="high")).spec.priority_class_name == "high"
     assert rendered(worked_example()).spec.priority_class_name is None
+
+
+@pytest.mark.parametrize(
+    ("cliques", "of_set", "of_gang"),
+    [
+        (("high", "high"), None, "high"),
+        (("high", "low"), None, None),
+        (("high", None), None, None),
+        (("low", "low"), "high", "high"),
+    ],
+)
+def test_a_gang_has_the_priority_class_that_all_its_pods_have(
+    cliques: tuple[str | None, ...], of_set: str | None, of_gang: str | None
+) -> None:
+    named = [
+        clique(f"c{n}", pod=pod_spec(priorityClassName=name) if name else pod_spec())
+        for n, name in enumerate(cliques)
+    ]
+    pcs = pod_clique_set(*named, priorityClassName=of_set)
+    assert rendered(pcs).spec.priority_class_name == of_gang
 
 
 def test_the_minimum_of_an_existing_podclique_wins() -> None:

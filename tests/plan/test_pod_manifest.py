@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.pod_manifest import (
-    NOT_YET,
-    GangRef,
-    dropped_fields,
-    patch_for,
-    pod_manifest,
-)
+from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
 from core_operator.plan.pods import NewPod
+from core_operator.plan.preparation import NOT_YET, GangRef, patch_for
 from shared_api.models import (
     PLACEHOLDERS,
     JsonObject,
@@ -47,6 +42,13 @@ def made(clique: PodClique, patch: PodPatch | None = None) -> dict[str, Any]:
     return cast("dict[str, Any]", manifest)
 
 
+def annotations(pod: Any) -> dict[str, str]:
+    """The annotations of a pod beside the one that says what it was made with."""
+    found = dict(pod["metadata"]["annotations"])
+    del found["grove.io/preparation"]
+    return found
+
+
 def patched(**fields: object) -> PodPatch:
     return PodPatch.model_validate(fields)
 
@@ -70,6 +72,8 @@ def test_a_pod_of_a_plain_template() -> None:
                 "grove.io/podclique-pod-index": "2",
                 "grove.io/scheduler-backend": "example",
             },
+            # The digest is pinned: another one would have held pods made anew by an upgrade.
+            "annotations": {"grove.io/preparation": "example.com/gate:b4b8bf78e9ad"},
             "ownerReferences": [
                 {
                     "apiVersion": "grove.io/v1alpha1",
@@ -145,7 +149,7 @@ def test_the_patch_wins_over_the_template() -> None:
     pod = made(clique, patch)
     assert pod["metadata"]["labels"]["team"] == "backend"
     assert pod["metadata"]["labels"]["other"] == "kept"
-    assert pod["metadata"]["annotations"] == {"note": "backend"}
+    assert annotations(pod) == {"note": "backend"}
     assert pod["spec"]["schedulerName"] == "its-own"
     assert pod["spec"]["priorityClassName"] == "high"
 
@@ -194,15 +198,13 @@ def test_every_other_brace_stands_for_itself(text: str) -> None:
         PLACEHOLDERS, (NAMESPACE, "w-0", "gang-uid", "w-0-a", "2"), strict=True
     ):
         expected = expected.replace(token, value)
-    assert made(podclique(), patched(annotations={"a": text}))["metadata"]["annotations"] == {
-        "a": expected
-    }
+    assert annotations(made(podclique(), patched(annotations={"a": text}))) == {"a": expected}
 
 
 @pytest.mark.parametrize("text", ["{name}", "{Gang}", "{ gang }", "{}", "{gang", "gang}", "$gang"])
 def test_what_only_looks_like_a_placeholder_stays(text: str) -> None:
     pod = made(podclique(), patched(annotations={"a": text}))
-    assert pod["metadata"]["annotations"] == {"a": text}
+    assert annotations(pod) == {"a": text}
 
 
 def test_json_in_an_annotation_survives() -> None:
@@ -216,7 +218,7 @@ def test_json_in_an_annotation_survives() -> None:
 def test_what_a_placeholder_stands_for_is_not_substituted_again() -> None:
     odd = GangRef(name="{index}", uid="u", namespace=NAMESPACE, backend="example")
     pod = pod_manifest(podclique(), NEW, odd, RECORD, patched(annotations={"a": "{gang}"}))
-    assert cast("Any", pod)["metadata"]["annotations"] == {"a": "{index}"}
+    assert annotations(pod) == {"a": "{index}"}
 
 
 STATIC = record(

@@ -160,6 +160,23 @@ def test_the_pod_spec_of_a_standalone_clique_is_the_users() -> None:
     assert list(made.spec.pod_spec) == list(pod)
 
 
+@pytest.mark.parametrize("own", [{}, {"priorityClassName": "low"}])
+def test_the_priority_class_of_the_set_is_that_of_all_its_pods(own: dict[str, object]) -> None:
+    pcs = pod_clique_set(
+        clique("a", pod=pod_spec(**own)),
+        clique("b", pod=pod_spec(**own)),
+        groups=(group("g", "b"),),
+        priorityClassName="high",
+    )
+    for name in ("w-0-a", "w-0-g-0-b"):
+        assert rendered(pcs, name).spec.pod_spec["priorityClassName"] == "high"
+
+
+def test_a_clique_keeps_its_own_priority_class_where_the_set_has_none() -> None:
+    pcs = pod_clique_set(clique("a", pod=pod_spec(priorityClassName="low")))
+    assert rendered(pcs, "w-0-a").spec.pod_spec["priorityClassName"] == "low"
+
+
 def test_members_of_a_group_are_told_about_the_group() -> None:
     [main] = containers(rendered(worked_example(), "w-0-s-1-c"))
     assert main["env"] == [

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core_operator.plan.pods import PodPlan, index_of, plan_pods
+from core_operator.plan.pods import PodPlan, plan_pods
+from core_operator.plan.preparation import Preparation, index_of
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod, PodStatus
 from tests.plan.pod_samples import (
@@ -24,12 +25,13 @@ from tests.plan.pod_samples import (
     podclique,
 )
 
+PREPARED = Preparation(BACKEND)
 ENDED = PodStatus(phase="Failed")
 NAME = re.compile(rf"{CLIQUE}-[bcdfghjklmnpqrstvwxz2456789]{{5}}")
 
 
 def planned(replicas: int, *pods: Pod, minimum: int = 1, taken: tuple[str, ...] = ()) -> PodPlan:
-    return plan_pods(podclique(replicas, minimum), pods, minimum, BACKEND, taken)
+    return plan_pods(podclique(replicas, minimum), pods, minimum, PREPARED, taken)
 
 
 def created(plan: PodPlan) -> list[int]:
@@ -95,7 +97,7 @@ def test_two_names_do_not_take_turns() -> None:
 
 
 def test_a_podclique_made_anew_under_the_same_name_has_other_pod_names() -> None:
-    other = plan_pods(podclique(3, uid="another"), (), 1, BACKEND)
+    other = plan_pods(podclique(3, uid="another"), (), 1, PREPARED)
     assert not {n.name for n in other.create} & {n.name for n in planned(3).create}
 
 
@@ -169,19 +171,19 @@ def test_scaling_in_gives_up_the_least_useful(
     states: list[PodState], replicas: int, minimum: int, gone: set[int]
 ) -> None:
     pods = [pod(index, state) for index, state in enumerate(states)]
-    plan = plan_pods(podclique(replicas), pods, minimum, BACKEND)
+    plan = plan_pods(podclique(replicas), pods, minimum, PREPARED)
     assert {index_of(p) for p in plan.delete} == gone
     assert plan.create == ()
 
 
 def test_nothing_is_done_for_a_podclique_that_goes_away() -> None:
     leaving = podclique(3, deletionTimestamp="2026-03-01T11:00:00Z")
-    plan = plan_pods(leaving, (pod(0, READY), pod(1, FAILED)), 1, BACKEND)
+    plan = plan_pods(leaving, (pod(0, READY), pod(1, FAILED)), 1, PREPARED)
     assert (plan.create, plan.delete) == ((), ())
 
 
 def test_planning_leaves_its_inputs_alone() -> None:
     clique, pods = podclique(2), [pod(0, FAILED), pod(3, READY), pod(1, GATED), pod(2, READY)]
     before = copy.deepcopy((clique, pods))
-    plan_pods(clique, pods, 1, BACKEND)
+    plan_pods(clique, pods, 1, PREPARED)
     assert (clique, pods) == before

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.pods import PodPlan, index_of, is_bound, is_live, plan_pods
+from core_operator.plan.pods import PodPlan, is_bound, is_live, plan_pods
+from core_operator.plan.preparation import Preparation, index_of
 from shared_api.kube.pods import Pod
 from tests.plan.pod_samples import (
     BACKEND,
@@ -51,7 +52,7 @@ class World:
             podclique(self.replicas),
             self.observed(),
             min(self.minimum, self.replicas),
-            self.backend,
+            Preparation(self.backend),
         )
 
     def carry_out(self, plan: PodPlan) -> None:
@@ -127,7 +128,7 @@ def test_equal_pods_in_any_order_give_equal_plans(world: World, events: list[Eve
     minimum = min(world.minimum, world.replicas)
     there = world.observed()
     plans = [
-        plan_pods(podclique(world.replicas), pods, minimum, world.backend)
+        plan_pods(podclique(world.replicas), pods, minimum, Preparation(world.backend))
         for pods in (there, there[::-1])
     ]
     assert plans[0].create == plans[1].create

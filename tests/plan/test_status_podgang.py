@@ -161,3 +161,23 @@ def test_a_gang_in_one_line(states: list[PodState], phase: str, message: str | N
     summary = gang_summary(of, gang_groups(of, pods, {CLIQUE: podclique(2)}))
     assert (summary.name, summary.phase.value) == ("w-0", phase)
     assert (summary.blocked.message if summary.blocked else None) == message
+
+
+@pytest.mark.parametrize("reason", ["Conflict", "PodsRefused", "PodFieldsDropped"])
+def test_a_gang_tells_what_keeps_its_podcliques_from_making_pods(reason: str) -> None:
+    of = gang_in([GATED])
+    stalled = condition("Stalled", "True", reason, "no such thing")
+    cliques = {CLIQUE: podclique(2, status={"conditions": [stalled]})}
+    summary = gang_summary(of, gang_groups(of, [pod(0, GATED)], cliques), cliques.values())
+    assert summary.blocked is not None
+    assert summary.blocked.stalled
+    assert summary.blocked.message == f"gang w-0: {CLIQUE}: no such thing"
+
+
+def test_what_a_podclique_repeats_of_its_gang_is_told_once() -> None:
+    of = gang_in([GATED])
+    repeated = condition("Reconciling", "True", "PodsMissing", "1/2 pods exist")
+    cliques = {CLIQUE: podclique(2, status={"conditions": [repeated]})}
+    summary = gang_summary(of, gang_groups(of, [pod(0, GATED)], cliques), cliques.values())
+    assert summary.blocked is not None
+    assert summary.blocked.message == "gang w-0: 1/2 pods exist"

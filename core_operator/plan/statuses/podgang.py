@@ -7,7 +7,7 @@ carries a generation: the spec's moves with every pod that comes or goes, which 
 about what they say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,15 +16,20 @@ from core_operator.plan.gang_pods import GroupPods
 from core_operator.plan.release import Release, Waiting
 from core_operator.plan.statuses.conditions import Observation, find, rendered
 from core_operator.plan.statuses.reasons import Blocked, Blocking, gang_blocked
+from core_operator.plan.statuses.scaling_group import clique_blocked
 from shared_api import names
 from shared_api.models import (
     Condition,
     GangPhase,
     JsonObject,
     MemberLost,
+    PodClique,
     PodGang,
     SchedulerBackendSpec,
 )
+
+# What only PodCliques know: why pods cannot be made.
+_UNMADE = frozenset({Blocking.CONFLICT, Blocking.PODS_REFUSED, Blocking.FIELDS_DROPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,24 @@ def podgang_status(
     return {"conditions": rendered(conditions)}
 
 
-def gang_summary(gang: PodGang, groups: Sequence[GroupPods]) -> GangSummary:
-    """The gang in one line. It costs a look at every pod, so keep it until one changes."""
+def gang_summary(
+    gang: PodGang, groups: Sequence[GroupPods], cliques: Iterable[PodClique] = ()
+) -> GangSummary:
+    """The gang in one line. It costs a look at every pod, so keep it until one changes.
+
+    `cliques` are its PodCliques: what keeps them from making pods is all that matters then.
+    """
     live = tuple(pod for group in groups for pod in group.live)
     wanted = sum(group.minimum if group.wanted is None else group.wanted for group in groups)
     phase = _phase(groups)
-    blocked = gang_blocked(gang, live, wanted)
+    blocked = _unmade(gang, cliques) or gang_blocked(gang, live, wanted)
     return GangSummary(gang.metadata.name, phase, blocked)
+
+
+def _unmade(gang: PodGang, cliques: Iterable[PodClique]) -> Blocked | None:
+    said = (clique_blocked(clique) for clique in cliques)
+    found = next((one for one in said if one is not None and one.reason in _UNMADE), None)
+    return None if found is None else found.about(f"gang {gang.metadata.name}")
 
 
 def _phase(groups: Sequence[GroupPods]) -> GangPhase:

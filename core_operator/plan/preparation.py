@@ -1,0 +1,158 @@
+"""What a backend wants on the pods of a group, and whether a pod was made with it.
+
+A patch is applied without being understood: exactly the placeholders of `PodPatch` are
+substituted, in one pass, in values only. Most of what it sets is immutable on a pod, so each
+pod carries a digest of what it was made with. A pod that its gate still holds and that was
+made with something else is of no use to its gang and is made anew: its gang was given to
+another backend, was itself made anew and has another UID, or its backend wants other things
+by now. A pod whose gate is gone is past the point where that matters, and stays.
+"""
+
+import enum
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared_api import names
+from shared_api.kube.pods import Pod
+from shared_api.models import (
+    PLACEHOLDERS,
+    PodGang,
+    PodGangStatus,
+    PodPatch,
+    PreparationMode,
+    SchedulerBackendSpec,
+)
+
+_TOKEN = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
+_DIGEST_BYTES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class GangRef:
+    """The gang of a pod; `backend` is the one that its pods are prepared for."""
+
+    name: str
+    uid: str
+    namespace: str
+    backend: str
+
+
+class NotYet(enum.Enum):
+    """A patch that its backend has not published."""
+
+    PREPARED = "prepared"
+
+
+NOT_YET = NotYet.PREPARED
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What the pods of one group are made with now, members and surplus, as digests.
+
+    None: nobody can tell, and the backend's name decides. Empty: it is not published yet.
+    """
+
+    backend: str
+    minimum: int = 0
+    members: str | None = None
+    surplus: str | None = None
+
+    def suits(self, pod: Pod) -> bool:
+        """Tell whether a pod is what its gang needs, or is past the point where that matters."""
+        if not is_held(pod):
+            return True
+        made_with = pod.metadata.annotations.get(names.ANNOTATION_PREPARATION)
+        wanted = self._wanted(pod)
+        return self._is_ours(pod) and (wanted is None or made_with in (None, wanted))
+
+    def outdates(self, pod: Pod) -> bool:
+        """Tell whether a pod has to be made anew; one of which it is not known yet may stay."""
+        if self._is_ours(pod) and not self._wanted(pod):
+            return False
+        return not self.suits(pod)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == self.backend
+
+    def _wanted(self, pod: Pod) -> str | None:
+        index = index_of(pod)
+        return self.members if index is None or index < self.minimum else self.surplus
+
+
+def index_of(pod: Pod) -> int | None:
+    """The index of a pod in its PodClique; None if nobody gave it a proper one."""
+    label = pod.metadata.labels.get(names.LABEL_POD_INDEX, "")
+    return int(label) if label.isdecimal() and label.isascii() else None
+
+
+def is_held(pod: Pod) -> bool:
+    """Tell whether the gate that a pod was made with holds it; gates of others do not count."""
+    made_with = pod.metadata.annotations.get(names.ANNOTATION_PREPARATION, "")
+    gate, said, _ = made_with.rpartition(":")
+    if not said:
+        return pod.is_gated
+    return any(found.name == gate for found in pod.spec.scheduling_gates)
+
+
+def preparation_of(
+    gang: PodGang, record: SchedulerBackendSpec | None, group: str, minimum: int
+) -> Preparation:
+    """What the pods of one group of a gang are made with now."""
+    metadata = gang.metadata
+    backend = metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+    if record is None:
+        return Preparation(backend, minimum)
+    reference = GangRef(metadata.name, metadata.uid or "", metadata.namespace or "", backend)
+    of_member, of_surplus = (
+        "" if isinstance(patch, NotYet) else digest(patch, reference, group, record)
+        for patch in (
+            patch_for(record, gang.status, group, index, minimum) for index in (0, minimum)
+        )
+    )
+    return Preparation(backend, minimum, of_member, of_surplus)
+
+
+def patch_for(
+    record: SchedulerBackendSpec,
+    gang_status: PodGangStatus | None,
+    group: str,
+    index: int,
+    min_available: int,
+) -> PodPatch | NotYet:
+    """What the backend wants on the pod with this index of this group."""
+    if record.preparation.mode is PreparationMode.STATIC:
+        return record.preparation.of_pod(index, min_available)
+    for preparation in gang_status.pod_preparations if gang_status else ():
+        if preparation.name == group:
+            return preparation.of_pod(index, min_available)
+    return NOT_YET
+
+
+def placeholders(gang: GangRef, group: str, index: str) -> dict[str, str]:
+    """What the placeholders of a patch stand for."""
+    return {
+        "{namespace}": gang.namespace,
+        "{gang}": gang.name,
+        "{gangUID}": gang.uid,
+        "{group}": group,
+        "{index}": index,
+    }
+
+
+def substituted(text: str, values: Mapping[str, str]) -> str:
+    """The text with its placeholders replaced."""
+    # One pass: what a placeholder stands for is never looked through for others.
+    return _TOKEN.sub(lambda token: values[token[0]], text)
+
+
+def digest(patch: PodPatch, gang: GangRef, group: str, record: SchedulerBackendSpec) -> str:
+    """The gate and the patch in short; equal for all indexes, which a pod's own label has."""
+    content = patch.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    values = placeholders(gang, group, "{index}")
+    hashed = hashlib.blake2b(substituted(text, values).encode(), digest_size=_DIGEST_BYTES)
+    return f"{record.scheduling_gate}:{hashed.hexdigest()}"

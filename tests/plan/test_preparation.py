@@ -1,0 +1,141 @@
+"""A held pod that was made with something else is made anew; one that was let go never is."""
+
+from dataclasses import replace
+
+import pytest
+
+from core_operator.plan.gang_pods import gang_groups, has_begun
+from core_operator.plan.pods import plan_pods
+from core_operator.plan.preparation import GangRef, Preparation, digest, is_held, preparation_of
+from shared_api import names
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang, PodPatch, SchedulerBackendSpec
+from tests.plan.pod_samples import (
+    BACKEND,
+    BOUND,
+    CLIQUE,
+    GATE,
+    GATED,
+    RELEASED,
+    PodState,
+    gang,
+    pod,
+    podclique,
+)
+from tests.plan.samples import NAMESPACE, record
+
+STATIC = record(
+    "",
+    preparation={
+        "mode": "Static",
+        "members": {"annotations": {"example.com/of": "{gangUID} {index}"}},
+        "surplus": {},
+    },
+)
+PER_GANG = record("", preparation={"mode": "PerGang"})
+GANG = gang((CLIQUE, 1, ()))
+
+
+def made(index: int, state: PodState = GATED, wanted: Preparation | None = None) -> Pod:
+    """A pod that carries what it was made with."""
+    wanted = wanted or preparation_of(GANG, STATIC, CLIQUE, 1)
+    digest = wanted.members if index < wanted.minimum else wanted.surplus
+    carried = ((names.ANNOTATION_PREPARATION, digest or ""),)
+    return pod(index, replace(state, annotations=carried))
+
+
+def made_anew(of: PodGang) -> PodGang:
+    again = of.model_copy(deep=True)
+    return again.model_copy(update={"metadata": again.metadata.model_copy(update={"uid": "new"})})
+
+
+def remade(
+    pods: tuple[Pod, ...], of: PodGang = GANG, backend: SchedulerBackendSpec = STATIC
+) -> list[str]:
+    wanted = preparation_of(of, backend, CLIQUE, 1)
+    plan = plan_pods(podclique(len(pods), 1), pods, 1, wanted)
+    assert [new.index for new in plan.create] == [
+        int(gone.metadata.labels[names.LABEL_POD_INDEX]) for gone in plan.delete
+    ]
+    return [gone.metadata.name for gone in plan.delete]
+
+
+def counted(
+    pods: tuple[Pod, ...], of: PodGang = GANG, backend: SchedulerBackendSpec | None = STATIC
+) -> list[str]:
+    (group,) = gang_groups(of, pods, {CLIQUE: podclique(len(pods), 1)}, backend)
+    return [found.metadata.name for found in group.live]
+
+
+def test_pods_that_were_made_as_they_should_be_stay() -> None:
+    pods = (made(0), made(1))
+    assert remade(pods) == []
+    assert counted(pods) == [f"{CLIQUE}-0", f"{CLIQUE}-1"]
+
+
+def test_a_gang_with_another_uid_needs_other_pods_where_the_uid_is_in_them() -> None:
+    pods = (made(0), made(1))
+    # The surplus pod has nothing of the gang in it, and is as good as before.
+    assert remade(pods, made_anew(GANG)) == [f"{CLIQUE}-0"]
+    assert counted(pods, made_anew(GANG)) == [f"{CLIQUE}-1"]
+
+
+@pytest.mark.parametrize("state", [RELEASED, BOUND])
+def test_a_pod_that_was_let_go_is_never_made_anew(state: PodState) -> None:
+    pods = (made(0, state), made(1, state))
+    other = record("", preparation={"mode": "Static", "members": {"labels": {"a": "b"}}})
+    assert remade(pods, made_anew(GANG)) == []
+    assert remade(pods, GANG, other) == []
+    assert len(counted(pods, GANG, other)) == 2
+
+
+def test_a_backend_that_wants_other_things_gets_other_pods() -> None:
+    spec = {"schedulingGroup": {"podGroupName": "{gang}"}}
+    other = record("", preparation={"mode": "Static", "members": {"spec": spec}, "surplus": {}})
+    assert remade((made(0), made(1)), GANG, other) == [f"{CLIQUE}-0"]
+
+
+def test_a_backend_with_another_gate_gets_other_pods() -> None:
+    other = record("", schedulingGate="example.com/other")
+    assert remade((made(0), made(1)), GANG, other) == [f"{CLIQUE}-0", f"{CLIQUE}-1"]
+
+
+def test_a_gate_of_another_does_not_hold_a_pod_that_ours_let_go() -> None:
+    theirs = replace(GATED, gates=("example.com/theirs",))
+    assert not is_held(made(0, theirs))
+    assert remade((made(0, theirs),), made_anew(GANG)) == []
+    groups = gang_groups(GANG, (made(0, theirs),), {CLIQUE: podclique(1)}, STATIC)
+    assert has_begun(groups), "it was released, and does not move"
+
+
+@pytest.mark.parametrize("bent", ["", "nonsense"])
+def test_a_pod_that_does_not_say_what_it_was_made_with_is_held_by_any_gate(bent: str) -> None:
+    assert is_held(pod(0, replace(GATED, annotations=((names.ANNOTATION_PREPARATION, bent),))))
+    assert remade((pod(0),)) == []
+
+
+def test_pods_wait_for_what_a_new_gang_is_told_and_do_not_count_meanwhile() -> None:
+    patches = {"name": CLIQUE, "members": {"annotations": {"a": "{gangUID}"}}}
+    published = GANG.model_validate({**GANG.manifest(), "status": {"podPreparations": [patches]}})
+    pods = (made(0, GATED, preparation_of(published, PER_GANG, CLIQUE, 1)),)
+    assert remade(pods, published, PER_GANG) == []
+    assert counted(pods, published, PER_GANG) == [f"{CLIQUE}-0"]
+    unpublished = made_anew(GANG)
+    assert remade(pods, unpublished, PER_GANG) == []
+    assert counted(pods, unpublished, PER_GANG) == []
+    assert remade(pods, made_anew(published), PER_GANG) == [f"{CLIQUE}-0"]
+
+
+def test_without_a_record_the_name_of_the_backend_decides() -> None:
+    elsewhere = pod(1, replace(GATED, backend="other"))
+    assert counted((made(0), elsewhere), made_anew(GANG), None) == [f"{CLIQUE}-0"]
+
+
+def test_the_digest_does_not_depend_on_how_a_patch_was_written_down() -> None:
+    gang_ref = GangRef("g", "u", NAMESPACE, BACKEND)
+    one = PodPatch.model_validate({"labels": {"a": "1", "b": "2"}, "annotations": {}})
+    same = PodPatch.model_validate({"labels": {"b": "2", "a": "1"}})
+    other = PodPatch.model_validate({"labels": {"a": "1"}})
+    digests = [digest(patch, gang_ref, "c", STATIC) for patch in (one, same, other)]
+    assert digests[0] == digests[1] != digests[2]
+    assert digests[0].startswith(f"{GATE}:")
