@@ -38,6 +38,10 @@ W = TypeVar("W", bound=Watched)
 # The children of a set of thousands of replicas are written in one reconcile.
 _DEADLINE = 600.0
 
+# Progress of so many PodCliques is told with the usual delay; that of more, later.
+_A_FEW = 50
+_LATEST_PROGRESS = 8.0
+
 _SET = its_controller("PodCliqueSet")
 _GROUP = its_controller("PodCliqueScalingGroup")
 _CLIQUE = its_controller("PodClique")
@@ -152,8 +156,15 @@ class Controllers:
 
     def _feed_statuses(self) -> None:
         caches, timing = self._caches, self._shop.settings.timing
-        soon, later = timing.status_delay_seconds, timing.progress_delay_seconds
+        soon = timing.status_delay_seconds
         queue = self._clique_statuses.queue
+
+        def later() -> float:
+            # The server's time is what a large start waits for. Of hundreds of PodCliques
+            # nobody reads how far each is; most are ready before their turn comes.
+            crowd = 1 + len(queue) / _A_FEW
+            return min(timing.progress_delay_seconds * crowd, _LATEST_PROGRESS)
+
         feed(queue, caches.cliques, itself, when=wakes.needs_mending, delay=soon)
         feed(queue, caches.cliques, itself, when=wakes.is_new, delay=later)
         feed(queue, caches.pods, _CLIQUE, when=wakes.pod_settled, delay=soon)

@@ -23,7 +23,8 @@ from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import controller_uid
 from shared_api.runtime.writing import Behalf, Target
 
-_SECONDS_PER_GANG = 0.002
+_SECONDS_PER_GANG = 0.004
+_LONGEST_PAUSE = 5.0
 
 
 class PodCliqueStatusReconciler:
@@ -111,7 +112,7 @@ class PodCliqueSetStatusReconciler:
     def _rest(self, pcs: PodCliqueSet) -> float:
         """Seconds until this set may be summed up again."""
         uid, now = pcs.metadata.uid or "", self._shop.clock.monotonic()
-        pause = _SECONDS_PER_GANG * len(self._view.expansion(pcs).gangs)
+        pause = min(_SECONDS_PER_GANG * len(self._view.expansion(pcs).gangs), _LONGEST_PAUSE)
         rest = self._looked_at.get(uid, now - pause) + pause - now
         if rest <= 0:
             self._looked_at[uid] = now

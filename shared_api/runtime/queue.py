@@ -165,6 +165,10 @@ class Queue(Generic[K]):
         """Give out keys again, with everything that was added in between."""
         self._closed = False
 
+    def __len__(self) -> int:
+        """How many keys are ready or wait for their time."""
+        return len(self._entries)
+
     def depth(self) -> Mapping[int, int]:
         """How many keys are ready, by priority."""
         self._promote(self._now())

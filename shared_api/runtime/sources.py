@@ -52,11 +52,12 @@ def feed(
     *,
     when: Predicate[W] = any_change,
     urgent: Urgency[W] = urgency,
-    delay: float = 0.0,
+    delay: float | Callable[[], float] = 0.0,
 ) -> None:
     """Have a queue told of the changes in a cache.
 
-    With a delay, a burst of changes is one wake-up: the first change sets the time.
+    With a delay, a burst of changes is one wake-up: the first change sets the time. It may
+    depend on how things are at that moment, such as on how much else is queued.
     """
 
     def on_change(old: W | None, new: W | None) -> None:
@@ -67,6 +68,6 @@ def feed(
         named = dict.fromkeys(keys(old) if old is not None else ())
         named |= dict.fromkeys(keys(new) if new is not None else ())
         for key in named:
-            queue.add(key, priority=priority, delay=delay)
+            queue.add(key, priority=priority, delay=delay() if callable(delay) else delay)
 
     cache.subscribe(on_change)
