@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 KUBERNETES ?= 1.36
 
 .DEFAULT_GOAL := help
-.PHONY: help check test demo bench bench-cluster bench-runtime crds settings fmt lock clean
+.PHONY: help check test demo bench bench-cluster bench-runtime crds reference fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,8 +51,10 @@ bench-runtime: $(STAMP) ## What the client and the controller runtime cost, besi
 crds: $(STAMP) ## Write crds/ anew from the models
 	@$(PY) -m shared_api.crdgen
 
-settings: $(STAMP) ## Write docs/reference/settings.md anew from the model
+reference: $(STAMP) ## Write docs/reference/ anew from settings models and declared metrics
 	@$(PY) -m core_operator.settings_page
+	@$(PY) -m backend_controllers.settings_page
+	@$(PY) -m tests.docs.metrics_page
 
 fmt: $(STAMP) ## Format the code
 	@$(VENV)/bin/ruff check --fix-only --quiet .

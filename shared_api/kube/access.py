@@ -1,10 +1,9 @@
 """Where the API server is, and how we prove who we are.
 
-The only importer of kubernetes_asyncio, of which it uses the configuration loaders and
-nothing else. Credentials are read again at most once a minute, and at once when the server
-answered 401 to the ones in use; a new client certificate reaches new connections because
-it is loaded into the TLS context that they share. Proxy variables of the environment are
-ignored; a kubeconfig may name a proxy.
+Configurations are loaded by kubernetes_asyncio (see `loaders`). Credentials are read again
+at most once a minute, and at once when the server answered 401 to the ones in use; a new
+client certificate reaches new connections because it is loaded into the TLS context that
+they share. Proxy variables of the environment are ignored; a kubeconfig may name a proxy.
 """
 
 import asyncio
@@ -14,12 +13,14 @@ import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException
-from kubernetes_asyncio.config.incluster_config import load_incluster_config
-from kubernetes_asyncio.config.kube_config import KubeConfigLoader, load_kube_config
-
 from shared_api.kube.errors import ConfigError
+from shared_api.kube.loaders import (
+    ConfigException,
+    Configuration,
+    KubeConfigLoader,
+    load_incluster_config,
+    load_kube_config,
+)
 
 SERVICE_ACCOUNT_DIR_ENV = "KUBERNETES_SERVICE_ACCOUNT_DIR"
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
