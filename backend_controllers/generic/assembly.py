@@ -240,6 +240,6 @@ def _forgetter(
         if old is not None and new is None:
             uid = old.metadata.uid or ""
             shop.board.forget(uid)
-            statuses.forget(uid)
+            statuses.forget(old)
 
     return on_gang

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from backend_controllers.contract import Dialect, Reads, Writes
-from backend_controllers.generic.kinds import GANGS, given_to, kept_by
+from backend_controllers.generic.kinds import GANGS, field_manager, given_to, kept_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -69,7 +69,8 @@ def watch_all(manager: Manager, backend: str, dialect: Dialect) -> Caches:
 
 def _watch_written(manager: Manager, backend: str, writes: Writes, caches: Caches) -> None:
     if writes.resource not in caches.written:
-        source = Source(writes.resource, applied(writes.projection), selector=kept_by(backend))
+        kept = applied(writes.projection, field_manager(backend))
+        source = Source(writes.resource, kept, selector=kept_by(backend))
         indexes = {OWNER: by_owner, GANG: by_owning_gang}
         caches.written[writes.resource] = manager.watch(source, indexes)
 

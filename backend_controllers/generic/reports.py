@@ -15,6 +15,7 @@ from datetime import datetime
 from backend_controllers.contract import Words
 from backend_controllers.generic.conditions import Said, by_kind, rendered, shortened
 from backend_controllers.generic.counting import GangCount
+from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from shared_api import names
 from shared_api.models import JsonObject, PodGang, PodGangPhase, PodGangStatus
@@ -25,7 +26,6 @@ REASON_PLACED = "MinimumPlaced"
 REASON_NOT_PLACED = "PodsPending"
 REASON_READY = "MinimumReady"
 REASON_NOT_READY = "PodsNotReady"
-REASON_DISRUPTED = "Preempted"
 REASON_NOT_DISRUPTED = "NotDisrupted"
 
 OUR_CONDITIONS = frozenset(
@@ -88,15 +88,25 @@ class Report:
         }
 
 
-def report(gang: PodGang, programming: Programming, count: GangCount, words: Words) -> Report:
+def report(
+    gang: PodGang,
+    programming: Programming,
+    count: GangCount,
+    words: Words,
+    disruption: Disruption | None = None,
+) -> Report:
     """What is to be said about a gang whose pods and whose scheduler say this."""
+    if words.disruption:
+        # The scheduler knows more than it writes on pods, such as for whom they make room.
+        reason = REASON_PREEMPTED if disruption is None else disruption.reason
+        disruption = Disruption(reason, words.disruption)
     said = [
         _accepted(programming),
         _programmed(programming, words),
         _scheduled(programming, count, words),
         _ready(programming, count),
     ]
-    if (disrupted := _disrupted(gang, programming, words)) is not None:
+    if (disrupted := _disrupted(gang, programming, count, disruption)) is not None:
         said.append(disrupted)
     return Report(
         tuple(said),
@@ -177,16 +187,20 @@ def _ready(programming: Programming, count: GangCount) -> Said:
     return Said(names.CONDITION_READY, count.is_ready, reason, message, programming.generation)
 
 
-def _disrupted(gang: PodGang, programming: Programming, words: Words) -> Said | None:
-    kind = names.CONDITION_DISRUPTION_TARGET
-    if words.disruption:
-        message = words.disruption
-        return Said(kind, True, REASON_DISRUPTED, message, programming.generation)  # noqa: FBT003
-    before = gang.status.conditions if gang.status is not None else ()
-    if all(condition.type != kind for condition in before):
+def _disrupted(
+    gang: PodGang, programming: Programming, count: GangCount, disruption: Disruption | None
+) -> Said | None:
+    kind, generation = names.CONDITION_DISRUPTION_TARGET, programming.generation
+    if disruption is not None:
+        return Said(kind, True, disruption.reason, disruption.message, generation)  # noqa: FBT003
+    before = by_kind(gang.status.conditions if gang.status is not None else ()).get(kind)
+    if before is None:
         # Said from the first disruption on; most gangs never see one.
         return None
-    return Said(kind, False, REASON_NOT_DISRUPTED, "", programming.generation)  # noqa: FBT003
+    if before.status == "True" and not count.is_scheduled:
+        # The pods are gone, and with them what they said; the room is still another's.
+        return Said(kind, True, before.reason, before.message, generation)  # noqa: FBT003
+    return Said(kind, False, REASON_NOT_DISRUPTED, "", generation)  # noqa: FBT003
 
 
 def _score(score: float | None) -> float | None:

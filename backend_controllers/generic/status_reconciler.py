@@ -12,6 +12,7 @@ from typing import TypeVar
 from backend_controllers.contract import Dialect
 from backend_controllers.generic.caches import Caches
 from backend_controllers.generic.counting import count
+from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
@@ -47,6 +48,7 @@ class StatusReconciler:
         self._caches = caches
         self._applier = applier
         self._lifetimes = lifetimes
+        self._disruptions = Disruptions(caches.pods, lambda key: key in caches.gangs)
         self._target = Target(GANGS, caches.gangs)
         timing = shop.settings.timing
         self._delays = {
@@ -76,7 +78,9 @@ class StatusReconciler:
             return None
         facts = CacheFacts(self._caches, gang)
         words = self._dialect.mirror(gang, facts)
-        new = report(gang, programming, count(gang, facts.pods), words)
+        counted = count(gang, facts.pods)
+        disruption = self._disruptions.of(gang, is_placed=counted.is_scheduled)
+        new = report(gang, programming, counted, words, disruption)
         self._measure(gang, new)
         found = worth(gang.status, new)
         if found is Worth.NOTHING:
@@ -91,9 +95,10 @@ class StatusReconciler:
         self._shop.metrics.mirror.observe(self._shop.clock.monotonic() - since)
         return None
 
-    def forget(self, uid: str) -> None:
+    def forget(self, gang: PodGang) -> None:
         """A gang is gone."""
-        self._shop.metrics.forget(uid)
+        self._shop.metrics.forget(gang.metadata.uid or "")
+        self._disruptions.forget(gang)
 
     async def _write(self, gang: PodGang, new: Report, key: ObjectKey) -> None:
         manifest = new.manifest(gang, self._shop.now())

@@ -16,7 +16,7 @@ from shared_api.models import PodGang
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, controller_uid
 
-_TOLD = ("PodScheduled", "Ready", "DisruptionTarget")
+_TOLD = ("PodScheduled", "PodBound", "Ready", "DisruptionTarget")
 
 
 def bent(manager: str) -> Callable[[Kept | None, Kept | None], bool]:
@@ -67,6 +67,7 @@ def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
         or old.metadata.is_terminating != new.metadata.is_terminating
         or old.status.phase != new.status.phase
         or old.metadata.labels != new.metadata.labels
+        or old.metadata.annotations != new.metadata.annotations
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from backend_controllers.contract import Words
 from backend_controllers.generic.counting import count
+from backend_controllers.generic.disruptions import Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth
 from shared_api.kube.pods import Pod
@@ -158,3 +159,30 @@ def test_a_long_message_is_cut_and_still_recognised() -> None:
     long = told(words=Words("Unschedulable", "x" * 5000))
     assert len(conditions(long)["Scheduled"][2]) == 1024
     assert worth(after(long).status, long) is Worth.NOTHING
+
+
+def test_a_disruption_lasts_until_the_minimum_is_placed_again() -> None:
+    taken = Disruption("Preempted", "1 of 2 pods are being taken away: for others")
+    about = gang(("a", 2, 2))
+    first = report(about, DONE, count(about, PLACED[:1]), Words(), taken)
+    expected = ("True", "Preempted", "1 of 2 pods are being taken away: for others")
+    assert conditions(first)["DisruptionTarget"] == expected
+    # The pods that said so are gone.
+    assert conditions(told(PLACED[:1], about=after(first)))["DisruptionTarget"] == expected
+    assert conditions(told(PLACED, about=after(first)))["DisruptionTarget"] == (
+        "False",
+        "NotDisrupted",
+        "",
+    )
+
+
+def test_the_scheduler_says_better_than_pods_who_takes_the_room() -> None:
+    about = gang(("a", 2, 2))
+    words = Words(disruption="preempted by gang big-0")
+    taken = Disruption("PreemptedForQuota", "text")
+    said = report(about, DONE, count(about, []), words, taken)
+    assert conditions(said)["DisruptionTarget"] == (
+        "True",
+        "PreemptedForQuota",
+        "preempted by gang big-0",
+    )

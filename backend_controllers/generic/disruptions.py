@@ -1,0 +1,86 @@
+"""Which members of gangs are being taken away, from what their pods say before they go.
+
+Whoever evicts a pod marks it with the condition DisruptionTarget and deletes it in the same
+moment, so what the cache holds when a gang is looked at is often too late. Every event is
+seen here instead. A disruption is news until the gang has its minimum again and the marked
+pods are gone. Surplus pods come and go; losing one disrupts no gang.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backend_controllers.generic.counting import is_member
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang
+from shared_api.runtime.cache import Cache
+
+DISRUPTION_TARGET = "DisruptionTarget"
+_PREEMPTED = "PreemptionByScheduler"
+REASON_PREEMPTED = "Preempted"
+
+
+@dataclass(frozen=True, slots=True)
+class Disruption:
+    """What happens to a gang, in a word and in a sentence."""
+
+    reason: str
+    message: str
+
+
+class Disruptions:
+    """The marked pods of each gang."""
+
+    def __init__(self, pods: Cache[Pod], exists: Callable[[ObjectKey], bool]) -> None:
+        self._pods = pods
+        self._exists = exists
+        self._marked: dict[ObjectKey, dict[str, Pod]] = {}
+        pods.subscribe(self._on_pod)
+
+    def of(self, gang: PodGang, *, is_placed: bool) -> Disruption | None:
+        """What happens to a gang now, if anything does."""
+        key = ObjectKey(gang.metadata.namespace or "", gang.metadata.name)
+        marked = self._marked.get(key)
+        if marked is None:
+            return None
+        if is_placed:
+            for uid in [uid for uid in marked if self._pods.get_by_uid(uid) is None]:
+                del marked[uid]
+        if not marked:
+            del self._marked[key]
+        minimums = {group.name: group.min_replicas for group in gang.spec.podgroups}
+        hit = [pod for pod in marked.values() if is_member(pod, _minimum(pod, minimums))]
+        return _told(hit, sum(minimums.values())) if hit else None
+
+    def forget(self, gang: PodGang) -> None:
+        """A gang is gone."""
+        self._marked.pop(ObjectKey(gang.metadata.namespace or "", gang.metadata.name), None)
+
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        pod = new or old
+        if pod is None or not _is_marked(pod):
+            return
+        owner, gang = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_PODGANG)
+        # The label alone can be set by anybody, and pods may outlive their gang.
+        if gang is not None and owner is not None and owner.kind == "PodClique":
+            key = ObjectKey(pod.metadata.namespace, gang)
+            if self._exists(key):
+                self._marked.setdefault(key, {})[pod.metadata.uid] = pod
+
+
+def _is_marked(pod: Pod) -> bool:
+    target = pod.condition(DISRUPTION_TARGET)
+    return target is not None and target.status == "True"
+
+
+def _minimum(pod: Pod, minimums: dict[str, int]) -> int:
+    return minimums.get(pod.metadata.labels.get(names.LABEL_PODCLIQUE, ""), 0)
+
+
+def _told(hit: list[Pod], members: int) -> Disruption:
+    target = hit[-1].condition(DISRUPTION_TARGET)
+    reason = target.reason if target is not None else ""
+    text = (target.message if target is not None else "") or reason
+    word = REASON_PREEMPTED if reason == _PREEMPTED else reason or DISRUPTION_TARGET
+    return Disruption(word, f"{len(hit)} of {members} pods are being taken away: {text}")

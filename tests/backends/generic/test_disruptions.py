@@ -1,0 +1,92 @@
+"""Members that are taken away are remembered until the gang has its minimum again."""
+
+import itertools
+
+import msgspec
+
+from backend_controllers.generic.disruptions import Disruption, Disruptions
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey, OwnerReference
+from shared_api.kube.pods import Pod, PodCondition
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.watch import Changed, Removed
+from tests.backends.generic.samples import NAMESPACE, gang, going, pod
+
+GANG = gang(("a", 2, 3))
+CLIQUE = OwnerReference("grove.io/v1alpha1", "PodClique", "w-0-a", "clique", controller=True)
+TAKEN = "taken by a higher priority"
+
+
+def member(name: str, reason: str = "PreemptionByScheduler", owner: str = "PodClique") -> Pod:
+    """A pod that is marked."""
+    made = pod(name)
+    labels = {**made.metadata.labels, names.LABEL_PODCLIQUE: "w-0-a"}
+    owners = (msgspec.structs.replace(CLIQUE, kind=owner),)
+    metadata = msgspec.structs.replace(made.metadata, labels=labels, owner_references=owners)
+    mark = PodCondition("DisruptionTarget", "True", reason, TAKEN)
+    status = msgspec.structs.replace(made.status, conditions=(mark,))
+    return msgspec.structs.replace(made, metadata=metadata, status=status)
+
+
+class World:
+    """Pods that change, and who looks at them."""
+
+    def __init__(self, *gangs: str) -> None:
+        self._versions = itertools.count(10)
+        self.pods: Cache[Pod] = Cache()
+        self.seen = Disruptions(
+            self.pods, {ObjectKey(NAMESPACE, name) for name in gangs}.__contains__
+        )
+
+    def changed(self, value: Pod) -> None:
+        version = str(next(self._versions))
+        metadata = msgspec.structs.replace(value.metadata, resource_version=version)
+        self.pods.take(Changed(msgspec.structs.replace(value, metadata=metadata)))
+
+    def removed(self, value: Pod) -> None:
+        self.pods.take(Removed(value))
+
+    def told(self, *, is_placed: bool = False) -> Disruption | None:
+        return self.seen.of(GANG, is_placed=is_placed)
+
+
+def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
+    world = World("w-0")
+    world.changed(pod("a-0"))
+    world.changed(going(member("a-0")))
+    world.removed(member("a-0"))
+    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being taken away: {TAKEN}")
+
+
+def test_it_is_over_when_the_minimum_is_placed_and_the_marked_pods_are_gone() -> None:
+    world = World("w-0")
+    world.changed(member("a-0"))
+    assert world.told(is_placed=True) is not None
+    world.removed(member("a-0"))
+    assert world.told(is_placed=True) is None
+    assert world.told() is None
+
+
+def test_other_disruptions_keep_their_own_word() -> None:
+    world = World("w-0")
+    world.changed(member("a-1", "DeletionByTaintManager"))
+    told = world.told()
+    assert told is not None
+    assert told.reason == "DeletionByTaintManager"
+
+
+def test_surplus_pods_strangers_and_gangs_that_are_gone_do_not_count() -> None:
+    world = World("w-0")
+    world.changed(member("a-2"))
+    world.changed(member("a-0", owner="ReplicaSet"))
+    assert world.told() is None
+    away = World()
+    away.changed(member("a-0"))
+    assert away.told() is None
+
+
+def test_a_pod_without_a_mark_is_no_disruption() -> None:
+    world = World("w-0")
+    world.changed(pod("a-0"))
+    world.removed(pod("a-0"))
+    assert world.told() is None
