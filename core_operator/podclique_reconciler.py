@@ -64,7 +64,8 @@ class PodCliqueReconciler:
         record = self._view.record(backend)
         if gang is None or backend is None or record is None:
             return
-        plan = plan_pods(clique, self._view.pods_of(clique), clique.spec.minimum, backend)
+        pods, gang_uid = self._view.pods_of(clique), gang.metadata.uid or ""
+        plan = plan_pods(clique, pods, clique.spec.minimum, backend, gang_uid)
         behalf = Behalf(key, clique.metadata.uid)
         parallel = self._shop.settings.concurrency.writes
 

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 
 from core_operator.caches import OWNER, Caches
 from core_operator.plan.backends import Backend, Choice, choose, needs_of
-from core_operator.plan.expansion import Expansion, expand
+from core_operator.plan.expansion import Expansion, GangInstance, expand
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
+from core_operator.plan.placement import Placement, placement_of, with_topology, with_wishes
 from core_operator.plan.revisions import revision_hash
+from core_operator.plan.topology import Topology, resolve, topology_name
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -92,9 +94,24 @@ class View:
 
     def choice(self, pcs: PodCliqueSet, current: str | None, *, released: bool) -> Choice:
         """The backend for a gang of the set."""
-        return choose(
-            pcs, needs_of(pcs), self.backends(), self._default, current, released=released
-        )
+        backends = self.backends()
+        choice = choose(pcs, needs_of(pcs), backends, self._default, current, released=released)
+        if released:
+            return with_wishes(choice, pcs, backends)
+        return with_topology(choice, pcs, self.topology(pcs), backends)
+
+    def topology(self, pcs: PodCliqueSet) -> Topology:
+        """What became of the set's topology constraints."""
+        name = topology_name(pcs)
+        binding = self.caches.bindings.get(ObjectKey("", name)) if name else None
+        if binding is None or _is_going(binding):
+            # One that is going takes the schedulers' own topologies with it.
+            return resolve(pcs, None)
+        return resolve(pcs, {level.domain: level.key for level in binding.spec.levels})
+
+    def placement(self, pcs: PodCliqueSet, gang: GangInstance) -> Placement:
+        """Where the pods of a gang are to be, by today's binding."""
+        return placement_of(pcs, gang, self.topology(pcs))
 
     def clique(self, namespace: str | None, name: str, pcs: PodCliqueSet) -> PodClique | None:
         """The PodClique of this name, if it belongs to the set and stays."""

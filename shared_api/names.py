@@ -50,6 +50,7 @@ MNNVL_GROUP_NONE = "none"
 
 # Annotations that core writes. Metadata under this prefix is not copied from a PodCliqueSet.
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
+ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
 RESERVED_PREFIX = "grove.io/"
 
 # Scheduling gates. A backend's record names the one that its pods are created with.
@@ -121,8 +122,8 @@ REASON_CONFLICT = "Conflict"
 REASON_LEVELS_AVAILABLE = "AllClusterTopologyLevelsAvailable"
 REASON_LEVELS_UNAVAILABLE = "ClusterTopologyLevelsUnavailable"
 REASON_TOPOLOGY_BINDING_NOT_FOUND = "ClusterTopologyNotFound"
+REASON_LEVELS_REVERSED = "ClusterTopologyLevelsReversed"
 REASON_TOPOLOGY_NAME_MISSING = "TopologyNameMissing"
-REASON_TOPOLOGY_DISABLED = "TopologyAwareSchedulingDisabled"
 
 # Reasons of PodCliqueScheduled and MinAvailableBreached.
 REASON_SUFFICIENT_SCHEDULED_PODS = "SufficientScheduledPods"

@@ -2,7 +2,7 @@
 
 A pod counts for the PodClique that controls it, by UID, so a stranger that carries our labels
 is in no gang. It counts while it is live; one that is still gated for a backend which the gang
-has left does not, because it is about to be made anew.
+has left, or for a gang that had its name before, does not: it is about to be made anew.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,10 +70,11 @@ def gang_groups(
 ) -> tuple[GroupPods, ...]:
     """The groups of a gang, in its order; `cliques` are its PodCliques by name."""
     backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+    uid = gang.metadata.uid or ""
     by_owner: dict[str, list[Pod]] = {}
     for pod in pods:
         owner = pod.metadata.controller
-        if owner is not None and is_live(pod) and is_prepared_for(pod, backend):
+        if owner is not None and is_live(pod) and is_prepared_for(pod, backend, uid):
             by_owner.setdefault(owner.uid, []).append(pod)
     return tuple(_group(group, cliques.get(group.name), by_owner) for group in gang.spec.podgroups)
 

@@ -94,15 +94,15 @@ def pod_manifest(
     annotations = {
         **{k: v for k, v in podclique.metadata.annotations.items() if _is_carried_over(k)},
         **_substituted(patch.annotations, values),
+        names.ANNOTATION_PODGANG_UID: gang.uid,
     }
     metadata: JsonObject = {
         "name": new.name,
         "namespace": gang.namespace,
         "labels": dict(labels),
+        "annotations": dict(annotations),
         "ownerReferences": [naming.controller_reference(podclique).manifest()],
     }
-    if annotations:
-        metadata["annotations"] = dict(annotations)
     spec = {
         **_grove_spec(podclique, new, gang.namespace, record.scheduling_gate),
         **_prepared_spec(patch, values),

@@ -59,9 +59,18 @@ def index_of(pod: Pod) -> int | None:
     return int(label) if label.isdecimal() and label.isascii() else None
 
 
-def is_prepared_for(pod: Pod, backend: str) -> bool:
-    """Tell whether a pod was made for this backend, or is past the point where that matters."""
-    return not pod.is_gated or pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == backend
+def is_prepared_for(pod: Pod, backend: str, gang_uid: str) -> bool:
+    """Tell whether a pod was made for this backend and gang, or is past where that matters.
+
+    Of a gang that was made anew under its name, a pod knows the former one's UID, and what
+    the backend had published for that one.
+    """
+    if not pod.is_gated:
+        return True
+    made_for = pod.metadata.annotations.get(names.ANNOTATION_PODGANG_UID, gang_uid)
+    return (
+        pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == backend and made_for == gang_uid
+    )
 
 
 def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
@@ -79,12 +88,13 @@ def plan_pods(
     pods: Sequence[Pod],
     min_available: int,
     backend: str,
+    gang_uid: str,
     taken: Collection[str] = (),
 ) -> PodPlan:
     """What is to be done about the pods of a PodClique.
 
-    `backend` is the one that new pods are prepared for; pods that are still gated for another
-    are made anew. `taken` are names that are known to belong to pods of others.
+    `backend` and `gang_uid` are what new pods are prepared for; pods that are still gated for
+    others are made anew. `taken` are names that are known to belong to pods of others.
     """
     owned = owned_pods(podclique, pods)
     live = tuple(pod for pod in owned if is_live(pod))
@@ -93,7 +103,7 @@ def plan_pods(
     ended = tuple(
         pod for pod in owned if pod.status.phase in _ENDED and not pod.metadata.is_terminating
     )
-    by_index = _one_per_index(pod for pod in live if is_prepared_for(pod, backend))
+    by_index = _one_per_index(pod for pod in live if is_prepared_for(pod, backend, gang_uid))
     excess = len(by_index) - podclique.spec.replicas
     expendable = _expendable(by_index, excess, min_available) if excess > 0 else frozenset()
     keep = {index: pod for index, pod in by_index.items() if index not in expendable}

@@ -28,6 +28,7 @@ from tests.plan.pod_samples import GATE, podclique, uid_of
 from tests.plan.samples import JSON_OBJECTS, NAMESPACE, QUICK, pod_spec, record
 
 GANG = GangRef(name="w-0", uid="gang-uid", namespace=NAMESPACE, backend="example")
+OF_GANG = {"grove.io/podgang-uid": "gang-uid"}
 NEW = NewPod(index=2, name="w-0-a-x7k2b")
 RECORD = record("")
 OURS = [
@@ -58,6 +59,7 @@ def test_a_pod_of_a_plain_template() -> None:
         "metadata": {
             "name": "w-0-a-x7k2b",
             "namespace": NAMESPACE,
+            "annotations": OF_GANG,
             "labels": {
                 "app.kubernetes.io/managed-by": "grove-operator",
                 "app.kubernetes.io/part-of": "w",
@@ -145,7 +147,7 @@ def test_the_patch_wins_over_the_template() -> None:
     pod = made(clique, patch)
     assert pod["metadata"]["labels"]["team"] == "backend"
     assert pod["metadata"]["labels"]["other"] == "kept"
-    assert pod["metadata"]["annotations"] == {"note": "backend"}
+    assert pod["metadata"]["annotations"] == {"note": "backend", **OF_GANG}
     assert pod["spec"]["schedulerName"] == "its-own"
     assert pod["spec"]["priorityClassName"] == "high"
 
@@ -195,14 +197,15 @@ def test_every_other_brace_stands_for_itself(text: str) -> None:
     ):
         expected = expected.replace(token, value)
     assert made(podclique(), patched(annotations={"a": text}))["metadata"]["annotations"] == {
-        "a": expected
+        "a": expected,
+        **OF_GANG,
     }
 
 
 @pytest.mark.parametrize("text", ["{name}", "{Gang}", "{ gang }", "{}", "{gang", "gang}", "$gang"])
 def test_what_only_looks_like_a_placeholder_stays(text: str) -> None:
     pod = made(podclique(), patched(annotations={"a": text}))
-    assert pod["metadata"]["annotations"] == {"a": text}
+    assert pod["metadata"]["annotations"] == {"a": text, **OF_GANG}
 
 
 def test_json_in_an_annotation_survives() -> None:
@@ -216,7 +219,7 @@ def test_json_in_an_annotation_survives() -> None:
 def test_what_a_placeholder_stands_for_is_not_substituted_again() -> None:
     odd = GangRef(name="{index}", uid="u", namespace=NAMESPACE, backend="example")
     pod = pod_manifest(podclique(), NEW, odd, RECORD, patched(annotations={"a": "{gang}"}))
-    assert cast("Any", pod)["metadata"]["annotations"] == {"a": "{index}"}
+    assert cast("Any", pod)["metadata"]["annotations"]["a"] == "{index}"
 
 
 STATIC = record(

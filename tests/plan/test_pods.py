@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core_operator.plan.pods import PodPlan, index_of, plan_pods
+from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod, PodStatus
 from tests.plan.pod_samples import (
@@ -14,6 +15,7 @@ from tests.plan.pod_samples import (
     BOUND,
     CLIQUE,
     FAILED,
+    GANG_UID,
     GATED,
     READY,
     RELEASED,
@@ -29,7 +31,7 @@ NAME = re.compile(rf"{CLIQUE}-[bcdfghjklmnpqrstvwxz2456789]{{5}}")
 
 
 def planned(replicas: int, *pods: Pod, minimum: int = 1, taken: tuple[str, ...] = ()) -> PodPlan:
-    return plan_pods(podclique(replicas, minimum), pods, minimum, BACKEND, taken)
+    return plan_pods(podclique(replicas, minimum), pods, minimum, BACKEND, GANG_UID, taken)
 
 
 def created(plan: PodPlan) -> list[int]:
@@ -95,7 +97,7 @@ def test_two_names_do_not_take_turns() -> None:
 
 
 def test_a_podclique_made_anew_under_the_same_name_has_other_pod_names() -> None:
-    other = plan_pods(podclique(3, uid="another"), (), 1, BACKEND)
+    other = plan_pods(podclique(3, uid="another"), (), 1, BACKEND, GANG_UID)
     assert not {n.name for n in other.create} & {n.name for n in planned(3).create}
 
 
@@ -118,6 +120,14 @@ def test_pods_gated_for_another_backend_are_made_anew() -> None:
     plan = planned(3, pod(0, elsewhere), pod(1, GATED), pod(2, elsewhere))
     assert (created(plan), deleted(plan)) == ([0, 2], [f"{CLIQUE}-0", f"{CLIQUE}-2"])
     assert not {new.name for new in plan.create} & set(deleted(plan))
+
+
+def test_pods_gated_for_a_gang_that_was_made_anew_are_made_anew_too() -> None:
+    former = replace(GATED, annotations=((names.ANNOTATION_PODGANG_UID, "uid-of-the-former"),))
+    current = replace(GATED, annotations=((names.ANNOTATION_PODGANG_UID, GANG_UID),))
+    plan = planned(3, pod(0, former), pod(1, current), pod(2, GATED))
+    assert (created(plan), deleted(plan)) == ([0], [f"{CLIQUE}-0"])
+    assert planned(1, pod(0, replace(former, gates=()))).delete == ()
 
 
 @pytest.mark.parametrize("state", [RELEASED, BOUND, READY])
@@ -169,19 +179,19 @@ def test_scaling_in_gives_up_the_least_useful(
     states: list[PodState], replicas: int, minimum: int, gone: set[int]
 ) -> None:
     pods = [pod(index, state) for index, state in enumerate(states)]
-    plan = plan_pods(podclique(replicas), pods, minimum, BACKEND)
+    plan = plan_pods(podclique(replicas), pods, minimum, BACKEND, GANG_UID)
     assert {index_of(p) for p in plan.delete} == gone
     assert plan.create == ()
 
 
 def test_nothing_is_done_for_a_podclique_that_goes_away() -> None:
     leaving = podclique(3, deletionTimestamp="2026-03-01T11:00:00Z")
-    plan = plan_pods(leaving, (pod(0, READY), pod(1, FAILED)), 1, BACKEND)
+    plan = plan_pods(leaving, (pod(0, READY), pod(1, FAILED)), 1, BACKEND, GANG_UID)
     assert (plan.create, plan.delete) == ((), ())
 
 
 def test_planning_leaves_its_inputs_alone() -> None:
     clique, pods = podclique(2), [pod(0, FAILED), pod(3, READY), pod(1, GATED), pod(2, READY)]
     before = copy.deepcopy((clique, pods))
-    plan_pods(clique, pods, 1, BACKEND)
+    plan_pods(clique, pods, 1, BACKEND, GANG_UID)
     assert (clique, pods) == before

@@ -11,6 +11,7 @@ from tests.plan.pod_samples import (
     BACKEND,
     BOUND,
     FAILED,
+    GANG_UID,
     GATED,
     READY,
     RELEASED,
@@ -52,6 +53,7 @@ class World:
             self.observed(),
             min(self.minimum, self.replicas),
             self.backend,
+            GANG_UID,
         )
 
     def carry_out(self, plan: PodPlan) -> None:
@@ -127,7 +129,7 @@ def test_equal_pods_in_any_order_give_equal_plans(world: World, events: list[Eve
     minimum = min(world.minimum, world.replicas)
     there = world.observed()
     plans = [
-        plan_pods(podclique(world.replicas), pods, minimum, world.backend)
+        plan_pods(podclique(world.replicas), pods, minimum, world.backend, GANG_UID)
         for pods in (there, there[::-1])
     ]
     assert plans[0].create == plans[1].create

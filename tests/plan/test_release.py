@@ -138,6 +138,14 @@ def test_pods_for_a_backend_that_the_gang_has_left_do_not_count() -> None:
     assert plan.waiting == "1/2 pods exist"
 
 
+def test_pods_of_a_gang_that_had_the_name_before_do_not_count() -> None:
+    former = replace(GATED, annotations=(("grove.io/podgang-uid", "uid-of-the-former"),))
+    pods = pods_in(GATED, former)
+    plan = released(pods, gang_of(pods, 2, PROGRAMMED))
+    assert plan.ungate == ()
+    assert plan.waiting == "1/2 pods exist"
+
+
 def test_an_interrupted_release_is_finished_whatever_the_backend_says_now() -> None:
     pods = pods_in(RELEASED, GATED, RELEASED, GATED)
     of = gang_of(pods, 4, condition("Programmed", "Unknown"), condition("Initialized"))
