@@ -9,6 +9,7 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from tests.core.kit import Onlooker
+from tests.core.topology_kit import Bindings
 
 CRDS = Path(__file__).parents[2] / "crds"
 
@@ -32,3 +33,11 @@ async def person(client: Client, namespace: str) -> AsyncIterator[Onlooker]:
     """Somebody who watches the test's namespace."""
     async with Onlooker(client, namespace).watching() as onlooker:
         yield onlooker
+
+
+@pytest.fixture
+async def bindings(client: Client, namespace: str) -> AsyncIterator[Bindings]:
+    """Topology bindings that are gone after the test."""
+    made = Bindings(client, namespace)
+    yield made
+    await made.clean_up()
