@@ -123,7 +123,8 @@ async def test_running_gangs_are_untouched_and_new_ones_go_by_the_binding_of_the
         await bindings.delete("net")
         gone = ("Unknown", "ClusterTopologyNotFound")
         await person.until(set_says(person, *gone), SOON)
-        assert holds(person.get(SETS, "w"), "Ready"), "what runs goes on running"
+        # What runs goes on running, and is told so.
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"), SOON)
 
         await person.scale(SETS, "w", 2)
         await person.until(lambda: told(person.get(GANGS, "w-1"), SELECTED)[1] == gone[1], SOON)
