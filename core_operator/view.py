@@ -40,10 +40,12 @@ class View:
         self._default = default_backend
         self._expansions: dict[str, tuple[int | None, Expansion]] = {}
         self._revisions: dict[str, tuple[int | None, str]] = {}
+        self._topologies: dict[str, tuple[int | None, Topology]] = {}
         self._backends: dict[str, Backend] | None = None
         caches.sets.subscribe(self._on_set)
         caches.groups.subscribe(self._on_group)
         caches.backends.subscribe(self._on_backend)
+        caches.bindings.subscribe(self._on_binding)
 
     def live_set(self, uid: str | None) -> PodCliqueSet | None:
         """The set with this UID, unless it is going away."""
@@ -102,12 +104,19 @@ class View:
 
     def topology(self, pcs: PodCliqueSet) -> Topology:
         """What became of the set's topology constraints."""
+        uid, generation = pcs.metadata.uid or "", pcs.metadata.generation
+        known = self._topologies.get(uid)
+        if known is not None and known[0] == generation:
+            return known[1]
         name = topology_name(pcs)
         binding = self.caches.bindings.get(ObjectKey("", name)) if name else None
-        if binding is None or _is_going(binding):
-            # One that is going takes the schedulers' own topologies with it.
-            return resolve(pcs, None)
-        return resolve(pcs, {level.domain: level.key for level in binding.spec.levels})
+        # One that is going takes the schedulers' own topologies with it.
+        levels = None
+        if binding is not None and not _is_going(binding):
+            levels = {level.domain: level.key for level in binding.spec.levels}
+        topology = resolve(pcs, levels)
+        self._topologies[uid] = (generation, topology)
+        return topology
 
     def placement(self, pcs: PodCliqueSet, gang: GangInstance) -> Placement:
         """Where the pods of a gang are to be, by today's binding."""
@@ -161,6 +170,7 @@ class View:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._expansions.pop(old.metadata.uid or "", None)
             self._revisions.pop(old.metadata.uid or "", None)
+            self._topologies.pop(old.metadata.uid or "", None)
 
     def _on_group(
         self,
@@ -172,6 +182,10 @@ class View:
         for value in (old, new):
             if value is not None:
                 self._expansions.pop(controller_uid(value) or "", None)
+
+    def _on_binding(self, old: object, new: object) -> None:
+        del old, new
+        self._topologies.clear()
 
     def _on_backend(self, old: object, new: object) -> None:
         del old, new

@@ -112,7 +112,7 @@ def with_topology(
             reason=topology.reason,
             message="; ".join(told),
         )
-    return with_wishes(choice, pcs, backends)
+    return with_wishes(choice, pcs, backends) if topology.is_asked_for else choice
 
 
 def with_wishes(choice: Choice, pcs: PodCliqueSet, backends: Mapping[str, Backend]) -> Choice:

@@ -166,7 +166,13 @@ async def test_every_gang_has_the_constraints_that_its_set_asks_for(
     for topology in TOPOLOGIES:
         levels = sample(topology, bindings, scheduler)["spec"]["levels"]
         await bindings.create(topology, {level["domain"]: level["key"] for level in levels})
-    backend = placing_backend(person.client, person.namespace, schedulerNames=[scheduler])
+    # It never says how pods are prepared, so that none are made: this is about gangs.
+    backend = placing_backend(
+        person.client,
+        person.namespace,
+        schedulerNames=[scheduler],
+        preparation={"mode": "PerGang"},
+    )
     async with backend, running_operator(core_cluster):
         for name in EXPECTED:
             await person.create(sample(name, bindings, scheduler))
