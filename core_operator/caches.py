@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from core_operator.plan.topology import topology_name
 from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
@@ -24,6 +25,7 @@ from shared_api.kube.resources import (
     Resource,
 )
 from shared_api.models import (
+    ClusterTopologyBinding,
     KubeObject,
     PodClique,
     PodCliqueScalingGroup,
@@ -44,6 +46,8 @@ OWNER = "owner"
 """Index by the UID of the controlling owner."""
 BASE = "base"
 """Index of gangs by namespace and name of the base gang that they wait for."""
+TOPOLOGY = "topology"
+"""Index of sets by the name of the topology binding that their constraints are of."""
 
 _OURS = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
 
@@ -58,6 +62,7 @@ CLIQUES = _ours(PodClique, "podcliques")
 GROUPS = _ours(PodCliqueScalingGroup, "podcliquescalinggroups")
 GANGS = _ours(PodGang, "podgangs")
 BACKENDS = _ours(SchedulerBackend, "schedulerbackends", namespaced=False)
+BINDINGS = _ours(ClusterTopologyBinding, "clustertopologybindings", namespaced=False)
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -65,6 +70,26 @@ class Revision(msgspec.Struct, frozen=True):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     revision: int = 0
+
+
+class Level(msgspec.Struct, frozen=True):
+    """One level of a topology binding."""
+
+    domain: str
+    key: str
+
+
+class Levels(msgspec.Struct, frozen=True):
+    """The levels from the broadest to the narrowest."""
+
+    levels: tuple[Level, ...] = ()
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """A ClusterTopologyBinding, as far as it is about node labels."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: Levels = msgspec.field(default_factory=Levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +105,13 @@ class Caches:
     services: Cache[Applied[PartialObject]]
     revisions: Cache[Revision]
     leases: Cache[Lease]
+    bindings: Cache[Binding]
 
 
 def watch_all(manager: Manager) -> Caches:
     """Have the manager fill all caches."""
     return Caches(
-        sets=manager.watch(Source(SETS, _applied(PodCliqueSet))),
+        sets=manager.watch(Source(SETS, _applied(PodCliqueSet)), {TOPOLOGY: _by_topology}),
         cliques=manager.watch(Source(CLIQUES, _applied(PodClique)), {OWNER: _by_owner}),
         groups=manager.watch(Source(GROUPS, _applied(PodCliqueScalingGroup)), {OWNER: _by_owner}),
         gangs=manager.watch(
@@ -103,6 +129,7 @@ def watch_all(manager: Manager) -> Caches:
         leases=manager.watch(
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
         ),
+        bindings=manager.watch(Source(BINDINGS, Binding)),
     )
 
 
@@ -114,6 +141,11 @@ def _applied(into: type[W]) -> type[Applied[W]]:
 def _by_owner(value: Watched) -> Iterable[str]:
     uid = controller_uid(value)
     return () if uid is None else (uid,)
+
+
+def _by_topology(value: Applied[PodCliqueSet]) -> Iterable[str]:
+    name = topology_name(value.object)
+    return (name,) if name else ()
 
 
 def _by_base_gang(value: Watched) -> Iterable[str]:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from core_operator import wakes
 from core_operator.backend_reconciler import BackendReconciler
-from core_operator.caches import OWNER
+from core_operator.caches import OWNER, TOPOLOGY, Binding
 from core_operator.podclique_reconciler import PodCliqueReconciler
 from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
 from core_operator.podgang_reconciler import PodGangReconciler
@@ -151,6 +151,8 @@ class Controllers:
             queue, caches.backends, lambda _: map(key_of, caches.gangs), when=wakes.backend_differs
         )
 
+        feed(queue, caches.bindings, self._gangs_placed_by, when=more_than_status)
+
         feed(self._backends.queue, caches.backends, itself, when=wakes.readiness_differs)
         feed(self._backends.queue, caches.leases, self._backends_of)
 
@@ -180,6 +182,14 @@ class Controllers:
         feed(queue, caches.cliques, wakes.its_set, delay=soon)
         feed(queue, caches.groups, wakes.its_set, when=more_than_status, delay=soon)
         feed(queue, caches.gangs, wakes.its_set, when=wakes.gang_says_more, delay=soon)
+        feed(queue, caches.bindings, self._sets_placed_by, when=more_than_status, delay=soon)
+
+    def _sets_placed_by(self, binding: Binding) -> Iterable[ObjectKey]:
+        return map(key_of, self._caches.sets.by_index(TOPOLOGY, binding.metadata.name))
+
+    def _gangs_placed_by(self, binding: Binding) -> Iterable[ObjectKey]:
+        for pcs in self._caches.sets.by_index(TOPOLOGY, binding.metadata.name):
+            yield from map(key_of, self._caches.gangs.by_index(OWNER, pcs.metadata.uid or ""))
 
     def _owned(self, cache: Cache[W]) -> Callable[[Watched], Iterable[ObjectKey]]:
         """The objects in a cache that an owner controls."""

@@ -28,6 +28,7 @@ from core_operator.plan.expansion import (
     standalone_cliques,
 )
 from core_operator.plan.gangs import gang_manifest
+from core_operator.plan.placement import placement_of
 from core_operator.plan.podcliques import standalone_podclique
 from core_operator.plan.scaling_groups import scaling_group
 from core_operator.plan.services import headless_service
@@ -83,11 +84,14 @@ class PodCliqueSetReconciler:
 
     def _wanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Write]:
         labels = self._view.choice(pcs, None, released=False).labels
+        topology = self._view.topology(pcs)
         for gang in expansion.gangs:
             # A gang and what fills it side by side: then the first gangs are complete, and
             # their pods on the way to a node, while the last ones are still being made.
             if self._view.gang(pcs.metadata.namespace, gang.name, pcs) is None:
-                yield Wanted(self._gangs, gang_manifest(pcs, gang, {}, labels))
+                placement = placement_of(pcs, gang, topology)
+                manifest = gang_manifest(pcs, gang, {}, labels, placement=placement)
+                yield Wanted(self._gangs, manifest)
             yield from self._standalone(pcs, gang)
             if gang.base is None:
                 yield Wanted(self._services, headless_service(pcs, gang.pcs_index))

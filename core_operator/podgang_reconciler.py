@@ -2,9 +2,9 @@
 
 It obeys an order that a crash at any point leaves intact: references first, the Initialized
 condition once the cache shows them, gates last. What has been begun is finished, since every
-step is decided from what is there. A gang that is not released and whose backend is not the
-right one any more is deleted and made anew: what the former backend wrote, in the status or
-as objects of its own, goes with it, also if that backend is not there to clean up.
+step is decided from what is there. A gang that is not released and whose backend or placement
+is not the right one any more is deleted and made anew: what the former backend wrote, in the
+status or as objects of its own, goes with it, also if that backend is not there to clean up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +17,7 @@ from core_operator.plan.backends import Choice
 from core_operator.plan.expansion import GangInstance, gang_named
 from core_operator.plan.gang_pods import GroupPods, has_begun
 from core_operator.plan.gangs import gang_manifest
+from core_operator.plan.placement import Placement, placement_in
 from core_operator.plan.release import (
     Release,
     Waiting,
@@ -41,6 +42,7 @@ from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target, Written
 
 EVENT_MOVED = "BackendMoved"
+EVENT_PLACED_ANEW = "TopologyChanged"
 
 
 class PodGangReconciler:
@@ -67,7 +69,7 @@ class PodGangReconciler:
         if instance is None:
             # About to be deleted with its replica.
             return None
-        situation = self._look(found.object, pcs)
+        situation = self._look(found.object, pcs, instance)
         behalf = Behalf(key, pcs.metadata.uid)
         if situation.is_misplaced:
             await self._move(found, situation, behalf)
@@ -83,7 +85,7 @@ class PodGangReconciler:
         self._wake_scaled(situation)
         return None
 
-    def _look(self, gang: PodGang, pcs: PodCliqueSet) -> "Situation":
+    def _look(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> "Situation":
         cliques = self._view.cliques_of(gang, pcs)
         groups = self._view.group_pods(gang, cliques)
         current = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
@@ -91,8 +93,10 @@ class PodGangReconciler:
         release = None
         if record is not None:
             release = plan_release(gang, groups, record, self._view.base_of(gang, pcs))
-        choice = self._view.choice(pcs, current, released=has_begun(groups))
-        return Situation(gang, pcs, cliques, groups, choice, record, release)
+        begun = has_begun(groups)
+        choice = self._view.choice(pcs, current, released=begun)
+        placement = placement_in(gang) if begun else self._view.placement(pcs, instance)
+        return Situation(gang, pcs, cliques, groups, choice, record, release, placement)
 
     def _patience(self, key: ObjectKey, situation: "Situation") -> float:
         """Seconds to wait for pods that are being created: one write tells of all of them."""
@@ -105,9 +109,14 @@ class PodGangReconciler:
 
     async def _move(self, found: Applied[PodGang], situation: "Situation", behalf: Behalf) -> None:
         await self._applier.delete(self._gangs, found, behalf)
-        self._shop.metrics.moved.inc()
+        name, choice = found.metadata.name, situation.choice
         current = found.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
-        note = f"gang {found.metadata.name} leaves backend '{current}': {situation.choice.message}"
+        if choice.backend == current:
+            note = f"gang {name} is made anew for the topology as it is now"
+            self._shop.tell(situation.pcs, EVENT_PLACED_ANEW, note)
+            return
+        self._shop.metrics.moved.inc()
+        note = f"gang {name} leaves backend '{current}': {choice.message}"
         self._shop.tell(situation.pcs, EVENT_MOVED, note)
 
     async def _tell(self, situation: "Situation", behalf: Behalf) -> None:
@@ -170,12 +179,19 @@ class Situation:
     choice: Choice
     record: SchedulerBackendSpec | None
     release: Release | None
+    placement: Placement
+    """Where its pods are to be; of a gang that a scheduler has seen, what it says already."""
 
     @property
     def is_misplaced(self) -> bool:
-        """Tell whether another backend should have it, and can."""
-        current = self.gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
-        return current is not None and self.choice.backend != current
+        """Tell whether its backend was told something that is no longer right.
+
+        Changing the gang in place would leave the backend's word about the former one on it,
+        by which it could be released before the backend has looked again.
+        """
+        if (current := self.gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)) is None:
+            return False
+        return self.choice.backend != current or self.placement != placement_in(self.gang)
 
     @property
     def may_release(self) -> bool:
@@ -198,4 +214,5 @@ class Situation:
             group.name: [pod.metadata.name for pod in group.live] for group in self.groups
         }
         minimums = {name: clique.spec.minimum for name, clique in self.cliques.items()}
-        return gang_manifest(self.pcs, instance, references, self.choice.labels, minimums)
+        labels = self.choice.labels
+        return gang_manifest(self.pcs, instance, references, labels, minimums, self.placement)

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
+from core_operator.plan.placement import placement_of, remark_on_wishes
 from core_operator.plan.statuses.podclique import podclique_status
 from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_status
 from core_operator.plan.statuses.reasons import Blocked
 from core_operator.plan.statuses.scaling_group import scaling_group_status
+from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, is_news, outdated
 from core_operator.summaries import Summaries
 from core_operator.workshop import Workshop
 from shared_api import names
@@ -103,11 +105,38 @@ class PodCliqueSetStatusReconciler:
             self._summaries.of(pcs),
             self._view.revision_hash(pcs),
             self._problem(pcs),
+            self._topology(pcs),
         )
         status = podcliqueset_status(pcs, state, self._shop.now())
         # Without an owner: whoever else writes a set's status is not overruled.
         await self._applier.apply_status(self._target, status_of(pcs, status), Behalf(key))
+        self._tell(pcs, state.topology)
         return None
+
+    def _topology(self, pcs: PodCliqueSet) -> TopologyState:
+        topology = self._view.topology(pcs)
+        if not topology.is_asked_for:
+            return NO_TOPOLOGY
+        found = (
+            (self._view.gang(pcs.metadata.namespace, gang.name, pcs), gang)
+            for gang in self._view.expansion(pcs).gangs
+        )
+        gangs = (
+            (gang, placement_of(pcs, wanted, topology))
+            for gang, wanted in found
+            if gang is not None
+        )
+        backend = self._view.backends().get(
+            self._view.choice(pcs, None, released=False).backend or ""
+        )
+        remark = remark_on_wishes(pcs, backend) if backend is not None else ""
+        return TopologyState(topology, outdated(gangs), remark)
+
+    def _tell(self, pcs: PodCliqueSet, state: TopologyState) -> None:
+        if is_news(state, pcs.status.conditions if pcs.status is not None else ()):
+            topology = state.topology
+            warning = topology.unavailable is not False
+            self._shop.tell(pcs, topology.reason, topology.message, warning=warning)
 
     def _rest(self, pcs: PodCliqueSet) -> float:
         """Seconds until this set may be summed up again."""

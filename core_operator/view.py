@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from core_operator.caches import OWNER, Caches
 from core_operator.plan.backends import Backend, Choice, choose, needs_of
-from core_operator.plan.expansion import Expansion, expand
+from core_operator.plan.expansion import Expansion, GangInstance, expand
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
+from core_operator.plan.placement import Placement, placement_of, with_topology, with_wishes
 from core_operator.plan.revisions import revision_hash
+from core_operator.plan.topology import Topology, resolve, topology_name
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -40,10 +42,12 @@ class View:
         self._default = default_backend
         self._expansions: dict[str, tuple[int | None, Expansion]] = {}
         self._revisions: dict[str, tuple[int | None, str]] = {}
+        self._topologies: dict[str, tuple[int | None, Topology]] = {}
         self._backends: dict[str, Backend] | None = None
         caches.sets.subscribe(self._on_set)
         caches.groups.subscribe(self._on_group)
         caches.backends.subscribe(self._on_backend)
+        caches.bindings.subscribe(self._on_binding)
 
     def live_set(self, uid: str | None) -> PodCliqueSet | None:
         """The set with this UID, unless it is going away."""
@@ -94,9 +98,31 @@ class View:
 
     def choice(self, pcs: PodCliqueSet, current: str | None, *, released: bool) -> Choice:
         """The backend for a gang of the set."""
-        return choose(
-            pcs, needs_of(pcs), self.backends(), self._default, current, released=released
-        )
+        backends = self.backends()
+        choice = choose(pcs, needs_of(pcs), backends, self._default, current, released=released)
+        if released:
+            return with_wishes(choice, pcs, backends)
+        return with_topology(choice, pcs, self.topology(pcs), backends)
+
+    def topology(self, pcs: PodCliqueSet) -> Topology:
+        """What became of the set's topology constraints."""
+        uid, generation = pcs.metadata.uid or "", pcs.metadata.generation
+        known = self._topologies.get(uid)
+        if known is not None and known[0] == generation:
+            return known[1]
+        name = topology_name(pcs)
+        binding = self.caches.bindings.get(ObjectKey("", name)) if name else None
+        # One that is going takes the schedulers' own topologies with it.
+        levels = None
+        if binding is not None and not _is_going(binding):
+            levels = {level.domain: level.key for level in binding.spec.levels}
+        topology = resolve(pcs, levels)
+        self._topologies[uid] = (generation, topology)
+        return topology
+
+    def placement(self, pcs: PodCliqueSet, gang: GangInstance) -> Placement:
+        """Where the pods of a gang are to be, by today's binding."""
+        return placement_of(pcs, gang, self.topology(pcs))
 
     def clique(self, namespace: str | None, name: str, pcs: PodCliqueSet) -> PodClique | None:
         """The PodClique of this name, if it belongs to the set and stays."""
@@ -151,6 +177,7 @@ class View:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._expansions.pop(old.metadata.uid or "", None)
             self._revisions.pop(old.metadata.uid or "", None)
+            self._topologies.pop(old.metadata.uid or "", None)
 
     def _on_group(
         self,
@@ -162,6 +189,10 @@ class View:
         for value in (old, new):
             if value is not None:
                 self._expansions.pop(controller_uid(value) or "", None)
+
+    def _on_binding(self, old: object, new: object) -> None:
+        del old, new
+        self._topologies.clear()
 
     def _on_backend(self, old: object, new: object) -> None:
         del old, new

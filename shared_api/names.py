@@ -122,8 +122,8 @@ REASON_CONFLICT = "Conflict"
 REASON_LEVELS_AVAILABLE = "AllClusterTopologyLevelsAvailable"
 REASON_LEVELS_UNAVAILABLE = "ClusterTopologyLevelsUnavailable"
 REASON_TOPOLOGY_BINDING_NOT_FOUND = "ClusterTopologyNotFound"
+REASON_LEVELS_REVERSED = "ClusterTopologyLevelsReversed"
 REASON_TOPOLOGY_NAME_MISSING = "TopologyNameMissing"
-REASON_TOPOLOGY_DISABLED = "TopologyAwareSchedulingDisabled"
 
 # Reasons of PodCliqueScheduled and MinAvailableBreached.
 REASON_SUFFICIENT_SCHEDULED_PODS = "SufficientScheduledPods"

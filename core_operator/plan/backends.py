@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from core_operator.plan.topology import required_capabilities
 from shared_api import names
-from shared_api.models import PodCliqueSet, SchedulerBackendSpec, TopologyConstraint
+from shared_api.models import PodCliqueSet, SchedulerBackendSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,7 @@ def needs_of(pcs: PodCliqueSet) -> frozenset[str]:
 
     Only what is a guarantee: what is preferred, a scheduler may leave undone.
     """
-    template = pcs.spec.template
-    groups = template.pod_clique_scaling_groups
-    needs = {names.CAPABILITY_GANG}
-    if _is_required(template.topology_constraint):
-        needs.add(names.CAPABILITY_TOPOLOGY_REQUIRED_GANG)
-    if any(_is_required(group.topology_constraint) for group in groups):
-        needs.add(names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET)
-    if any(_is_required(clique.topology_constraint) for clique in template.cliques):
-        needs.add(names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP)
-    return frozenset(needs)
+    return required_capabilities(pcs) | {names.CAPABILITY_GANG}
 
 
 def choose(
@@ -256,10 +248,3 @@ def _known(backends: Mapping[str, Backend]) -> str:
         for name, backend in sorted(backends.items())
     )
     return ", ".join(listed) or "none"
-
-
-def _is_required(constraint: TopologyConstraint | None) -> bool:
-    if constraint is None:
-        return False
-    pack = constraint.pack
-    return bool(constraint.pack_domain or (pack is not None and pack.required))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from core_operator.plan import naming
 from core_operator.plan.backends import BackendLabels
 from core_operator.plan.expansion import CliqueInstance, GangInstance, min_available
+from core_operator.plan.placement import ANYWHERE, Pack, Placement
 from shared_api import names
 from shared_api.models import JsonObject, PodCliqueSet, PodGang
 
@@ -25,6 +26,7 @@ def gang_manifest(
     references: Mapping[str, Sequence[str]],
     backend: BackendLabels,
     minimums: Mapping[str, int] | None = None,
+    placement: Placement = ANYWHERE,
 ) -> JsonObject:
     """The gang, with the names of the existing pods of each PodClique.
 
@@ -38,13 +40,15 @@ def gang_manifest(
         "ownerReferences": [naming.controller_reference(pcs).manifest()],
     }
     annotations = _inherited(pcs.metadata.annotations)
+    if placement.topology:
+        annotations[names.ANNOTATION_TOPOLOGY_NAME] = placement.topology
     if annotations:
         metadata["annotations"] = {**annotations}
     return {
         "apiVersion": PodGang.API_VERSION,
         "kind": PodGang.KIND,
         "metadata": metadata,
-        "spec": _spec(pcs, gang, references, minimums or {}),
+        "spec": _spec(pcs, gang, references, minimums or {}, placement),
     }
 
 
@@ -53,6 +57,7 @@ def _spec(
     gang: GangInstance,
     references: Mapping[str, Sequence[str]],
     minimums: Mapping[str, int],
+    placement: Placement,
 ) -> JsonObject:
     namespace = pcs.metadata.namespace or ""
     spec: JsonObject = {
@@ -62,10 +67,22 @@ def _spec(
                 references.get(clique.name, ()),
                 namespace,
                 minimums.get(clique.name, min_available(clique.template)),
+                placement.groups.get(clique.name),
             )
             for clique in gang.cliques
         ]
     }
+    if placement.gang is not None:
+        spec["topologyConstraint"] = placement.gang.manifest()
+    if placement.group_sets:
+        spec["topologyConstraintGroupConfigs"] = [
+            {
+                "name": group_set.name,
+                "podGroupNames": [*group_set.groups],
+                "topologyConstraint": group_set.pack.manifest(),
+            }
+            for group_set in placement.group_sets
+        ]
     if priority_class := _priority_class(pcs):
         spec["priorityClassName"] = priority_class
     return spec
@@ -81,12 +98,17 @@ def _priority_class(pcs: PodCliqueSet) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def _group(clique: CliqueInstance, pods: Sequence[str], namespace: str, minimum: int) -> JsonObject:
-    return {
+def _group(
+    clique: CliqueInstance, pods: Sequence[str], namespace: str, minimum: int, pack: Pack | None
+) -> JsonObject:
+    group: JsonObject = {
         "name": clique.name,
         "podReferences": [{"namespace": namespace, "name": pod} for pod in sorted(set(pods))],
         "minReplicas": minimum,
     }
+    if pack is not None:
+        group["topologyConstraint"] = pack.manifest()
+    return group
 
 
 def _labels(pcs: PodCliqueSet, gang: GangInstance, backend: BackendLabels) -> dict[str, str]:

@@ -10,6 +10,7 @@ from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from tests.core.kit import Onlooker
 from tests.core.rooms import Rooms
+from tests.core.topology_kit import Bindings
 
 CRDS = Path(__file__).parents[2] / "crds"
 
@@ -41,3 +42,11 @@ def rooms(core_cluster: Cluster) -> Iterator[Rooms]:
     rooms = Rooms(core_cluster)
     yield rooms
     rooms.close()
+
+
+@pytest.fixture
+async def bindings(client: Client, namespace: str) -> AsyncIterator[Bindings]:
+    """Topology bindings that are gone after the test."""
+    made = Bindings(client, namespace)
+    yield made
+    await made.clean_up()

@@ -28,6 +28,9 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, 987654, tzinfo=UTC)
 LATER = datetime(2026, 3, 1, 12, 5, 0, tzinfo=UTC)
 
 
+GANG_UID = "uid-of-gang-w-0"
+
+
 def uid_of(podclique: str) -> str:
     return f"uid-of-{podclique}"
 

@@ -302,7 +302,8 @@ def test_a_required_placement_is_a_need_at_its_level(constraint: dict[str, objec
     at_group = pod_clique_set(clique("a"), groups=(group("s", "a", topologyConstraint=constraint),))
     at_clique = pod_clique_set(clique("a", topologyConstraint=constraint))
     assert needs_of(at_set) == GANG | {"TopologyRequiredGang"}
-    assert needs_of(at_group) == GANG | {"TopologyRequiredGroupSet"}
+    # Its replicas above the minimum are gangs of their own.
+    assert needs_of(at_group) == GANG | {"TopologyRequiredGang", "TopologyRequiredGroupSet"}
     assert needs_of(at_clique) == GANG | {"TopologyRequiredGroup"}
 
 

@@ -20,6 +20,7 @@ from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.podgang import GangSummary
 from core_operator.plan.statuses.reasons import Blocked, worst
 from core_operator.plan.statuses.scaling_group import is_available, is_updated
+from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, topology_condition
 from shared_api import names
 from shared_api.models import GangPhase, JsonObject, PodClique, PodCliqueSet, PodCliqueSetStatus
 
@@ -39,6 +40,7 @@ class SetState:
     revision_hash: str | None = None
     problem: Blocked | None = None
     """Something about the set itself that keeps it from being carried out."""
+    topology: TopologyState = NO_TOPOLOGY
 
 
 def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> JsonObject:
@@ -46,8 +48,11 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
     before = pcs.status or PodCliqueSetStatus()
     observation = Observation(now, before.conditions, pcs.metadata.generation)
     available, updated = _replicas(state.expansion, state.cliques)
+    conditions = [*_verdict(pcs, available, state).conditions(observation)]
+    if (placed := topology_condition(state.topology, observation)) is not None:
+        conditions.append(placed)
     status: JsonObject = {
-        "conditions": rendered(_verdict(pcs, available, state).conditions(observation)),
+        "conditions": rendered(conditions),
         "replicas": pcs.spec.replicas,
         "availableReplicas": available,
         "updatedReplicas": updated,
