@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from core_operator.plan.autoscalers import Autoscaler
 from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
@@ -18,6 +19,7 @@ from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import (
     CONTROLLER_REVISIONS,
+    HPAS,
     LEASES,
     PODS,
     SERVICES,
@@ -80,6 +82,7 @@ class Caches:
     services: Cache[Applied[PartialObject]]
     revisions: Cache[Revision]
     leases: Cache[Lease]
+    autoscalers: Cache[Applied[Autoscaler]]
 
 
 def watch_all(manager: Manager) -> Caches:
@@ -102,6 +105,9 @@ def watch_all(manager: Manager) -> Caches:
         # Each node of the cluster renews a Lease of its own every few seconds.
         leases=manager.watch(
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
+        ),
+        autoscalers=manager.watch(
+            Source(HPAS, applied(Autoscaler), selector=Selector(_OURS)), {OWNER: _by_owner}
         ),
     )
 

@@ -14,6 +14,7 @@ import msgspec
 from core_operator.children import AT_ONCE
 from core_operator.plan.pod_manifest import GangRef, NotYet, dropped_fields, patch_for, pod_manifest
 from core_operator.plan.pods import NewPod, plan_pods
+from core_operator.plan.startup_order import Waiter, in_order
 from core_operator.plan.statuses.reasons import Blocked, Blocking
 from core_operator.workshop import Workshop
 from shared_api import names
@@ -49,6 +50,8 @@ class PodCliqueReconciler:
         self._view = shop.view
         self._applier = applier
         self._pods = Target(PODS, shop.view.caches.pods)
+        order = shop.settings.startup_order
+        self._waiter = Waiter(order.image, tuple(order.command), order.run_as_user)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the pods of one PodClique as many, and as good, as they should be."""
@@ -76,7 +79,8 @@ class PodCliqueReconciler:
 
         # What goes first makes room in a quota for what comes.
         await slow_start(plan.delete, delete, limit=parallel, first=AT_ONCE)
-        manifests = list(_manifests(clique, plan.create, gang, backend, record))
+        made = _manifests(clique, plan.create, gang, backend, record)
+        manifests = [in_order(clique, manifest, self._waiter) for manifest in made]
         try:
             await slow_start(manifests, create, limit=parallel, first=AT_ONCE)
         except (ApiError, Retry, ExceptionGroup) as error:

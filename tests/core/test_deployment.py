@@ -78,6 +78,7 @@ def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> Non
     assert groups == {
         "",
         "apps",
+        "autoscaling",
         "coordination.k8s.io",
         "events.k8s.io",
         "grove.io",
