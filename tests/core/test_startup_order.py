@@ -71,8 +71,8 @@ def has_started(pod: LooseObject) -> bool:
 
 def is_held(pod: LooseObject) -> bool:
     """Tell whether a pod is on its node and waits there, by a process of its own."""
-    first = next(iter(pod.status.get("initContainerStatuses", ())), {})
-    return "running" in first.get("state", {}) and not has_started(pod)
+    waiting = [status["state"] for status in pod.status.get("initContainerStatuses", ())]
+    return any("running" in state for state in waiting) and not has_started(pod)
 
 
 def all_of(person: Onlooker, *podcliques: str) -> list[LooseObject]:
