@@ -107,7 +107,7 @@ def watch_all(manager: Manager) -> Caches:
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
         ),
         autoscalers=manager.watch(
-            Source(HPAS, applied(Autoscaler), selector=Selector(_OURS)), {OWNER: _by_owner}
+            Source(HPAS, _applied(Autoscaler), selector=Selector(_OURS)), {OWNER: _by_owner}
         ),
     )
 
