@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from core_operator.plan.autoscalers import Autoscaler
 from core_operator.plan.topology import topology_name
 from shared_api import names
 from shared_api.kube.client import Selector
@@ -19,6 +20,7 @@ from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import (
     CONTROLLER_REVISIONS,
+    HPAS,
     LEASES,
     PODS,
     SERVICES,
@@ -106,6 +108,7 @@ class Caches:
     revisions: Cache[Revision]
     leases: Cache[Lease]
     bindings: Cache[Binding]
+    autoscalers: Cache[Applied[Autoscaler]]
 
 
 def watch_all(manager: Manager) -> Caches:
@@ -130,6 +133,9 @@ def watch_all(manager: Manager) -> Caches:
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
         ),
         bindings=manager.watch(Source(BINDINGS, Binding)),
+        autoscalers=manager.watch(
+            Source(HPAS, _applied(Autoscaler), selector=Selector(_OURS)), {OWNER: _by_owner}
+        ),
     )
 
 

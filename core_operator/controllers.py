@@ -1,6 +1,6 @@
 """The controllers of core, and what wakes each of them.
 
-This is the map of the operator: eight queues, each fed from the caches, each with its
+This is the map of the operator: nine queues, each fed from the caches, each with its
 reconciler. A spec and its status have separate controllers, so that a storm of pod events
 never delays a creation, and no status change of a child re-runs its owner.
 """
@@ -15,6 +15,7 @@ from core_operator.podclique_reconciler import PodCliqueReconciler
 from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
 from core_operator.podgang_reconciler import PodGangReconciler
 from core_operator.scaling_group_reconciler import ScalingGroupReconciler
+from core_operator.startup_order_reconciler import StartupOrderReconciler
 from core_operator.status_reconcilers import (
     PodCliqueSetStatusReconciler,
     PodCliqueStatusReconciler,
@@ -24,7 +25,14 @@ from core_operator.summaries import Summaries
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
+from shared_api.kube.pods import Pod
+from shared_api.models import (
+    CliqueStartupType,
+    KubeObject,
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueSet,
+)
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lease import Lease
@@ -73,6 +81,7 @@ class Controllers:
         self._cliques, _ = self._make("podclique", PodCliqueReconciler, workers.pod_cliques)
         self._gangs, gangs = self._make("podgang", PodGangReconciler, workers.pod_gangs)
         gangs.wake = self._gangs.queue.add
+        self._orders, _ = self._make("startup-order", StartupOrderReconciler, workers.pod_gangs)
         self._backends, _ = self._make("schedulerbackend", BackendReconciler, 1)
         self._clique_statuses, _ = self._make(
             "podclique-status", PodCliqueStatusReconciler, workers.statuses
@@ -128,6 +137,7 @@ class Controllers:
         feed(queue, caches.services, _SET, when=wakes.needs_mending)
         feed(queue, caches.revisions, _SET, when=wakes.is_gone)
         feed(queue, caches.gangs, _SET, when=wakes.is_gone)
+        feed(queue, caches.autoscalers, _SET, when=wakes.autoscaler_bent)
 
         queue = self._groups.queue
         feed(queue, caches.groups, itself, when=more_than_status)
@@ -152,6 +162,9 @@ class Controllers:
         )
 
         feed(queue, caches.bindings, self._gangs_placed_by, when=more_than_status)
+        # Gangs too: while caches fill, a pod may come before what tells that it has an order.
+        feed(self._orders.queue, caches.pods, self._ordered_gang, when=wakes.order_may_advance)
+        feed(self._orders.queue, caches.gangs, itself, when=wakes.is_new)
 
         feed(self._backends.queue, caches.backends, itself, when=wakes.readiness_differs)
         feed(self._backends.queue, caches.leases, self._backends_of)
@@ -194,6 +207,15 @@ class Controllers:
     def _owned(self, cache: Cache[W]) -> Callable[[Watched], Iterable[ObjectKey]]:
         """The objects in a cache that an owner controls."""
         return lambda owner: map(key_of, cache.by_index(OWNER, owner.metadata.uid or ""))
+
+    def _ordered_gang(self, pod: Pod) -> Iterable[ObjectKey]:
+        """The gang of a pod, if its set says in which order to start."""
+        owner = pod.metadata.controller
+        clique = self._caches.cliques.get_by_uid(owner.uid) if owner is not None else None
+        pcs = self._shop.view.set_of(clique) if clique is not None else None
+        if pcs is None or pcs.spec.template.clique_startup_type is CliqueStartupType.ANY_ORDER:
+            return ()
+        return _GANG(pod)
 
     def _backends_of(self, lease: Lease) -> Iterable[ObjectKey]:
         namespace, name = lease.metadata.key

@@ -29,6 +29,7 @@ from core_operator.plan.preparation import (
     patch_for,
     preparation_of,
 )
+from core_operator.plan.startup_order import Waiter, in_order
 from core_operator.plan.statuses.reasons import Blocked, Blocking
 from core_operator.workshop import Workshop
 from shared_api import names
@@ -75,6 +76,8 @@ class PodCliqueReconciler:
         """Names that existed when pods were to be created, by the UID of the PodClique."""
         shop.view.caches.pods.subscribe(self._on_pod)
         shop.view.caches.cliques.subscribe(self._on_clique)
+        order = shop.settings.startup_order
+        self._waiter = Waiter(order.image, tuple(order.command), order.run_as_user)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the pods of one PodClique as many, and as good, as they should be."""
@@ -104,7 +107,8 @@ class PodCliqueReconciler:
 
         # What goes first makes room in a quota for what comes.
         await slow_start(plan.delete, delete, limit=parallel, first=AT_ONCE)
-        manifests = list(_manifests(clique, plan.create, gang, backend, record))
+        made = _manifests(clique, plan.create, gang, backend, record)
+        manifests = [in_order(clique, manifest, self._waiter) for manifest in made]
         if manifests:
             await self._ensure_it_stays(found, behalf)
         try:

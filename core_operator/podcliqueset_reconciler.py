@@ -9,6 +9,7 @@ written side by side, replica by replica.
 from collections.abc import Iterator, Mapping
 
 from core_operator import caches as kinds
+from core_operator.autoscaling import Autoscaling
 from core_operator.caches import OWNER
 from core_operator.children import (
     Family,
@@ -55,6 +56,7 @@ class PodCliqueSetReconciler:
         self._gangs = Target(kinds.GANGS, caches.gangs)
         self._services = Target(SERVICES, caches.services)
         self._revisions = Target(CONTROLLER_REVISIONS, caches.revisions)
+        self._autoscaling = Autoscaling(shop, applier)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the children of one set as they should be."""
@@ -76,6 +78,7 @@ class PodCliqueSetReconciler:
                 behalf,
                 parallel=self._shop.settings.concurrency.writes,
             )
+            await self._autoscaling.settle(pcs, expansion, behalf)
         except NamesTaken as error:
             note = f"objects of others have names that are needed: {', '.join(error.taken)}"
             self._shop.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
@@ -107,7 +110,8 @@ class PodCliqueSetReconciler:
             if clique.group is None:
                 key = ObjectKey(pcs.metadata.namespace or "", clique.name)
                 live = self._view.caches.cliques.get(key)
-                replicas = None if live is None else live.object.spec.replicas
+                known = self._autoscaling.size(key, clique.template)
+                replicas = known if live is None else live.object.spec.replicas
                 manifest = standalone_podclique(pcs, clique, owner, replicas)
                 yield Wanted(self._cliques, seen(live, manifest))
 

@@ -106,6 +106,23 @@ class Timing(Section):
     """The same for a status that only says how far things have come."""
 
 
+class StartupOrder(Section):
+    """The init container that keeps a pod from starting before its predecessors are ready."""
+
+    image: Annotated[str, Field(min_length=1)] = "podgang:latest"
+    """Image of the init container. Pods pull it with their own pull secrets, unless the node has it."""
+
+    command: Annotated[list[str], Field(min_length=1)] = [
+        "python",
+        "-m",
+        "core_operator.await_order",
+    ]
+    """What it runs. The path of a file is appended; the command ends once the file says `cleared`."""
+
+    run_as_user: Annotated[int, Field(ge=0)] = 65532
+    """User that it runs as, whatever the pod says; 0 leaves the choice to the image and the cluster."""
+
+
 class Settings(Section):
     """The settings of one process."""
 
@@ -126,6 +143,9 @@ class Settings(Section):
 
     timing: Timing = Field(default_factory=Timing)
     """How long changes are gathered before they are written."""
+
+    startup_order: StartupOrder = Field(default_factory=StartupOrder)
+    """The init container that keeps a pod from starting before its predecessors are ready."""
 
 
 def load(path: Path) -> Settings:

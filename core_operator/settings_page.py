@@ -6,6 +6,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import yaml
 from pydantic.fields import FieldInfo
@@ -48,8 +49,8 @@ def _text(field: FieldInfo) -> str:
 
 def _bounds(field: FieldInfo) -> str:
     """What the model demands of a number, or which words there are."""
-    words = getattr(field.annotation, "__args__", ())
-    if words:
+    words = get_args(field.annotation)
+    if words and get_origin(field.annotation) is Literal:
         return f" One of {', '.join(f'`{word}`' for word in words)}."
     said = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
     found = {

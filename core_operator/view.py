@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from core_operator.caches import OWNER, Caches
+from core_operator.plan.autoscalers import remembered_groups
 from core_operator.plan.backends import Backend, Choice, choose, needs_of
 from core_operator.plan.expansion import Expansion, GangInstance, expand
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
@@ -66,8 +67,10 @@ class View:
         known = self._expansions.get(uid)
         if known is not None and known[0] == generation:
             return known[1]
-        sizes = {group.metadata.name: group.spec.replicas for group in self.groups_of(pcs)}
-        expansion = expand(pcs, sizes)
+        autoscalers = self.caches.autoscalers.by_index(OWNER, uid)
+        remembered = remembered_groups(pcs, (found.object for found in autoscalers))
+        live = {group.metadata.name: group.spec.replicas for group in self.groups_of(pcs)}
+        expansion = expand(pcs, {**remembered, **live})
         self._expansions[uid] = (generation, expansion)
         return expansion
 

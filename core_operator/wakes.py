@@ -7,7 +7,9 @@ acts on, and no more: a pod changes a dozen times before it is ready.
 
 from collections.abc import Iterable
 
-from core_operator.plan.pods import is_live
+from core_operator.plan.autoscalers import Autoscaler
+from core_operator.plan.pods import is_bound, is_live
+from core_operator.plan.startup_order import awaited_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -58,6 +60,25 @@ def pod_settled(old: Pod | None, new: Pod | None) -> bool:
     was = old is not None and is_live(old) and old.is_ready
     is_now = new is not None and is_live(new) and new.is_ready
     return was != is_now
+
+
+def order_may_advance(old: Pod | None, new: Pod | None) -> bool:
+    """A pod became ready, which others may wait for; or has a node, and waits for others."""
+    if new is None:
+        return False
+    got_node = is_bound(new) and (old is None or not is_bound(old))
+    return pod_settled(old, new) or (got_node and bool(awaited_by(new)))
+
+
+def autoscaler_bent(old: Applied[Autoscaler] | None, new: Applied[Autoscaler] | None) -> bool:
+    """An autoscaler went, or is not what core applied; its kind has no generation to tell by."""
+    if old is None or new is None:
+        return old is not None
+    return _as_applied(old) != _as_applied(new)
+
+
+def _as_applied(autoscaler: Applied[Autoscaler]) -> object:
+    return autoscaler.metadata.uid, autoscaler.fingerprint(names.FIELD_MANAGER_CORE)
 
 
 def pods_can_be_made(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:

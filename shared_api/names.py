@@ -53,6 +53,11 @@ ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
 RESERVED_PREFIX = "grove.io/"
 
+# On a pod that starts after others: what it waits for, and once they are ready, that it may start.
+ANNOTATION_STARTUP_ORDER = "grove.io/startup-order"
+STARTUP_AFTER = "after "
+STARTUP_CLEARED = "cleared"
+
 # Scheduling gates. A backend's record names the one that its pods are created with.
 GATE_PODGANG = "grove.io/podgang"
 GATE_GROVE_PENDING_CREATION = "grove.io/podgang-pending-creation"

@@ -88,6 +88,15 @@ def group_labels(pcs: str, pcs_index: int, group: str) -> dict[str, str]:
     }
 
 
+def autoscaler_labels(pcs: str, target: str) -> dict[str, str]:
+    """Labels of a HorizontalPodAutoscaler; it has the full name of what it scales."""
+    return {
+        **set_labels(pcs),
+        names.LABEL_APP_NAME: target,
+        names.LABEL_COMPONENT: names.COMPONENT_HPA,
+    }
+
+
 def podclique_labels(
     pcs: str, pcs_index: int, name: str, gang: str, template_hash: str
 ) -> dict[str, str]:

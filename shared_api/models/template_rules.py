@@ -120,6 +120,9 @@ STARTUP = (
 
 _UNKNOWN_MEMBER = "!g.cliqueNames.all(n, self.cliques.exists(c, c.name == n))"
 _GROUPED = some(_GROUPS, "g", "c.name in g.cliqueNames")
+# An autoscaler has the name of what it scales, whatever the kind of that is.
+_SAME_AUTOSCALER = f"""(has(c.spec.autoScalingConfig)
+    && {some(_GROUPS, "g", "g.name == c.name && has(g.scaleConfig)")})"""
 
 GROUP_MEMBERS = (
     Rule(
@@ -145,6 +148,13 @@ GROUP_MEMBERS = (
             .format([self.cliques.filter(c, has(c.spec.autoScalingConfig) && {_GROUPED})[0].name])""",
         field=".cliques",
         reason="FieldValueForbidden",
+    ),
+    Rule(
+        check=f"!self.cliques.exists(c, {_SAME_AUTOSCALER})",
+        message="a clique and a scaling group that are both autoscaled need different names",
+        detail=f"""'a clique and a scaling group that are both autoscaled need different names: %s'
+            .format([self.cliques.filter(c, {_SAME_AUTOSCALER})[0].name])""",
+        field=".podCliqueScalingGroups",
     ),
 )
 

@@ -141,6 +141,14 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         "spec.template.resourceSharing[0].filter: Required value: a filter names at least one clique or"
         " scaling group; without a filter all use the claim",
     ),
+    "autoscalers of one name": (
+        {
+            f"{A}.spec.autoScalingConfig": {"maxReplicas": 3},
+            GROUPS: [scaling_group("a", "b", scaleConfig={"maxReplicas": 3})],
+        },
+        "spec.template.podCliqueScalingGroups: Invalid value: a clique and a scaling group that are both"
+        " autoscaled need different names: a",
+    ),
     "a filter of an unknown clique": (
         {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(filter={"childCliqueNames": ["c"]})},
         "spec.template.resourceSharing: Invalid value: a filter of resourceSharing may only name cliques"

@@ -19,7 +19,7 @@ from shared_api.kube.client import Client, Patch, PatchType, Propagation, Select
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import Invalid
 from shared_api.kube.metadata import Metadata, ObjectKey
-from shared_api.kube.resources import EVENTS, PODS, SERVICES, Resource
+from shared_api.kube.resources import EVENTS, HPAS, PODS, SERVICES, Resource
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Reflector, Source
@@ -145,7 +145,7 @@ class Onlooker:
     async def watching(self) -> AsyncIterator["Onlooker"]:
         async with asyncio.TaskGroup() as group:
             tasks = []
-            for resource in (SETS, CLIQUES, GROUPS, GANGS, PODS, SERVICES):
+            for resource in (SETS, CLIQUES, GROUPS, GANGS, PODS, SERVICES, HPAS):
                 cache: Cache[LooseObject] = Cache()
                 self._caches[resource.plural] = cache
                 cache.subscribe(functools.partial(self._on, resource.plural))
@@ -248,6 +248,7 @@ class Onlooker:
             "Service": SERVICES,
             "PodGang": GANGS,
             "PodClique": CLIQUES,
+            HPAS.kind: HPAS,
         }[manifest["kind"]]
         return await self.client.create(
             resource, manifest, field_manager="person", into=PartialObject

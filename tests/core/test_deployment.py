@@ -14,7 +14,7 @@ from local_cluster.cluster import Cluster
 from local_cluster.process_node.placement import place_on_process_node
 from local_cluster.waiting import wait_until
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.resources import LEASES
+from shared_api.kube.resources import HPAS, LEASES
 from tests.core.kit import Onlooker, clique, holds, pcs
 from tests.core.stand_in import StandIn
 
@@ -49,12 +49,19 @@ async def test_the_deployment_runs_gangs_with_the_rights_that_it_has(
     deployed: Cluster, person: Onlooker
 ) -> None:
     async with StandIn(person.client, "default").serving():
-        group = {"name": "s", "cliqueNames": ["b"], "replicas": 2, "minAvailable": 1}
+        group = {
+            "name": "s",
+            "cliqueNames": ["b"],
+            "replicas": 2,
+            "minAvailable": 1,
+            "scaleConfig": {"maxReplicas": 2},
+        }
         workload = pcs("w", clique("a", 2), clique("b", 1), podCliqueScalingGroups=[group])
         await person.create(workload)
         await person.until_ready(4)
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
         await person.until_event("w", "Selected")
+        await person.until(lambda: person.names(HPAS) == ["w-0-s"])
         # The leader goes, the other one takes over: a change is still carried out.
         lease = await person.client.get(LEASES, "core-operator", NAMESPACE, into=LooseObject)
         leader = lease.spec["holderIdentity"].rsplit("_", 1)[0]
@@ -65,6 +72,7 @@ async def test_the_deployment_runs_gangs_with_the_rights_that_it_has(
         await person.until_ready(8, seconds=40)
         await person.scale(SETS, "w", 1)
         await person.until(lambda: len(person.pods) == 4)
+        await person.until(lambda: person.names(HPAS) == ["w-0-s"])
 
 
 def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> None:
@@ -78,6 +86,7 @@ def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> Non
     assert groups == {
         "",
         "apps",
+        "autoscaling",
         "coordination.k8s.io",
         "events.k8s.io",
         "grove.io",

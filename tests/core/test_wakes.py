@@ -3,6 +3,7 @@
 import msgspec
 
 from core_operator import wakes
+from core_operator.plan.autoscalers import Autoscaler, AutoscalerStatus
 from shared_api import names
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
@@ -88,3 +89,31 @@ def test_an_owner_looks_when_a_child_is_changed_or_gone_and_not_when_it_appears(
     assert wakes.needs_mending(HELD, None)
     assert wakes.is_gone(HELD, None)
     assert wakes.is_new(None, HELD)
+
+
+def test_an_order_advances_by_readiness_and_by_a_node_for_one_who_waits() -> None:
+    waits = msgspec.structs.replace(
+        HELD.metadata, annotations={names.ANNOTATION_STARTUP_ORDER: "after a"}
+    )
+    unplaced = msgspec.structs.replace(FREE, metadata=waits)
+    placed = msgspec.structs.replace(BOUND, metadata=waits)
+    assert wakes.order_may_advance(BOUND, READY)
+    assert wakes.order_may_advance(None, READY)
+    assert wakes.order_may_advance(unplaced, placed)
+    assert wakes.order_may_advance(None, placed)
+    assert not wakes.order_may_advance(FREE, BOUND)
+    assert not wakes.order_may_advance(unplaced, unplaced)
+    assert not wakes.order_may_advance(READY, None)
+
+
+def autoscaler(applied_by_core: bytes, current: int = 0) -> Applied[Autoscaler]:
+    value = Autoscaler(Metadata(name="h", uid="u"), AutoscalerStatus(current))
+    return applied(Autoscaler)(value, {(names.FIELD_MANAGER_CORE, ""): applied_by_core})
+
+
+def test_a_set_mends_its_autoscalers_and_does_not_hear_of_what_they_measure() -> None:
+    asis = autoscaler(b"as core applied it")
+    assert not wakes.autoscaler_bent(None, asis)
+    assert not wakes.autoscaler_bent(asis, autoscaler(b"as core applied it", current=3))
+    assert wakes.autoscaler_bent(asis, autoscaler(b"bent"))
+    assert wakes.autoscaler_bent(asis, None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core_operator.plan.pods import is_bound
+from core_operator.plan.startup_order import awaited_by
 from shared_api import names
 from shared_api.kube.pods import ContainerStatus, Pod
 from shared_api.models import Condition, PodGang
@@ -42,6 +43,7 @@ class Blocking(StrEnum):
     BACKEND_NOT_SELECTED = "BackendNotSelected"
     NOT_ACCEPTED = "NotAccepted"
     PODS_REFUSED = "PodsRefused"
+    AUTOSCALER_REFUSED = "AutoscalerRefused"
     FIELDS_DROPPED = "PodFieldsDropped"
     PODS_MISSING = "PodsMissing"
     NOT_PROGRAMMED = "NotProgrammed"
@@ -66,6 +68,7 @@ _STALLING = frozenset(
         Blocking.LEVELS_REVERSED,
         Blocking.NOT_ACCEPTED,
         Blocking.PODS_REFUSED,
+        Blocking.AUTOSCALER_REFUSED,
         Blocking.FIELDS_DROPPED,
     }
 )
@@ -196,11 +199,14 @@ def scheduling_cause(message: str) -> str:
 
 
 def _container_cause(pod: Pod) -> str:
-    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+    awaited = awaited_by(pod)
+    # While a pod is held, what its containers say is only that they have not been started.
+    told = () if awaited else pod.status.container_statuses
+    for status in (*pod.status.init_container_statuses, *told):
         cause = _container_state(status)
         if cause and not status.ready:
             return f"in {cause}"
-    return "starting"
+    return f"wait for {awaited} to be ready" if awaited else "starting"
 
 
 def _container_state(status: ContainerStatus) -> str:

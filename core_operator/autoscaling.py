@@ -1,0 +1,59 @@
+"""Keeps the autoscalers of a set as its template says, and asks them for sizes.
+
+They come after everything else of a set: metrics that the server refuses are told of, and hold
+back no pod. Only autoscalers that the set controls are changed or deleted; one of a stranger
+that has a name which is needed is left alone, as with other children.
+"""
+
+from core_operator.caches import OWNER
+from core_operator.children import Family, Wanted, settle, unwanted
+from core_operator.plan.autoscalers import autoscaler_name, autoscalers, remembered_size
+from core_operator.plan.expansion import Expansion
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.workshop import Workshop
+from shared_api.kube.errors import Invalid
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.resources import HPAS
+from shared_api.models import PodCliqueSet, PodCliqueTemplateSpec
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.writing import Behalf, Target
+
+
+class Autoscaling:
+    """The autoscalers of sets."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._applier = applier
+        self._cache = shop.view.caches.autoscalers
+        self._target = Target(HPAS, self._cache)
+
+    def size(self, key: ObjectKey, template: PodCliqueTemplateSpec) -> int:
+        """The size in which to make a PodClique of this name."""
+        found = self._cache.get(key)
+        spec = template.spec
+        autoscaler = found.object if found is not None else None
+        return remembered_size(autoscaler, spec.auto_scaling_config, spec.replicas)
+
+    async def settle(self, pcs: PodCliqueSet, expansion: Expansion, behalf: Behalf) -> None:
+        """Make the autoscalers of one set as they should be."""
+        uid = pcs.metadata.uid or ""
+        manifests = list(autoscalers(pcs, expansion))
+        named = [autoscaler_name(manifest) for manifest in manifests]
+        family = Family(
+            tuple(Wanted(self._target, manifest) for manifest in manifests),
+            tuple(unwanted(self._target, self._cache.by_index(OWNER, uid), named, uid)),
+        )
+        parallel = self._shop.settings.concurrency.writes
+        try:
+            await settle(family, self._applier, behalf, parallel=parallel)
+        except (Invalid, ExceptionGroup) as error:
+            if (refusal := _refusal(error)) is not None:
+                note = f"an autoscaler is refused: {refusal}"
+                self._shop.note_problem(pcs, Blocked(Blocking.AUTOSCALER_REFUSED, note))
+            raise
+
+
+def _refusal(error: Exception) -> Exception | None:
+    members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
+    return next((member for member in members if isinstance(member, Invalid)), None)
