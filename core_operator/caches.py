@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
+from core_operator.plan.history import StoredRevision, stored_revision
 from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
@@ -61,10 +63,17 @@ BACKENDS = _ours(SchedulerBackend, "schedulerbackends", namespaced=False)
 
 
 class Revision(msgspec.Struct, frozen=True):
-    """A ControllerRevision without its data."""
+    """A ControllerRevision; of its data only what tells it from others is kept."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     revision: int = 0
+    data: dict[str, object] = {}
+    stored: StoredRevision = StoredRevision()
+
+    def __post_init__(self) -> None:
+        stored = stored_revision(self.revision, self.metadata.annotations, self.data)
+        force_setattr(self, "stored", stored)
+        force_setattr(self, "data", {})
 
 
 @dataclass(frozen=True, slots=True)

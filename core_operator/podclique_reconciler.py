@@ -15,6 +15,7 @@ from core_operator.children import AT_ONCE
 from core_operator.plan.pod_manifest import GangRef, NotYet, dropped_fields, patch_for, pod_manifest
 from core_operator.plan.pods import NewPod, plan_pods
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.errors import ApiError, Verdict, classify
@@ -47,6 +48,7 @@ class PodCliqueReconciler:
     def __init__(self, shop: Workshop, applier: Applier) -> None:
         self._shop = shop
         self._view = shop.view
+        self._updates = Updates(shop.view, shop.metrics)
         self._applier = applier
         self._pods = Target(PODS, shop.view.caches.pods)
 
@@ -65,17 +67,21 @@ class PodCliqueReconciler:
         if gang is None or backend is None or record is None:
             return
         plan = plan_pods(clique, self._view.pods_of(clique), clique.spec.minimum, backend)
+        # One thing at a time: whoever scales in has chosen outdated pods first anyway.
+        outdated = plan.delete or self._updates.step(pcs, clique)
+        going = self._updates.permitted(pcs, clique, outdated)
         behalf = Behalf(key, clique.metadata.uid)
         parallel = self._shop.settings.concurrency.writes
 
         async def delete(pod: Pod) -> None:
+            self._shop.repairs.expect(pod)
             await self._applier.delete(self._pods, pod, behalf)
 
         async def create(manifest: JsonObject) -> None:
             await self._create(manifest, behalf)
 
         # What goes first makes room in a quota for what comes.
-        await slow_start(plan.delete, delete, limit=parallel, first=AT_ONCE)
+        await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         manifests = list(_manifests(clique, plan.create, gang, backend, record))
         try:
             await slow_start(manifests, create, limit=parallel, first=AT_ONCE)

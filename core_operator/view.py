@@ -9,11 +9,11 @@ after that: a set of thousands of gangs is asked about by each of them.
 
 from collections.abc import Mapping
 
-from core_operator.caches import OWNER, Caches
+from core_operator.caches import OWNER, Caches, Revision
 from core_operator.plan.backends import Backend, Choice, choose, needs_of
 from core_operator.plan.expansion import Expansion, expand
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
-from core_operator.plan.revisions import revision_hash
+from core_operator.plan.history import StoredRevision, set_hash, template_hashes
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -42,6 +42,7 @@ class View:
         caches.sets.subscribe(self._on_set)
         caches.groups.subscribe(self._on_group)
         caches.backends.subscribe(self._on_backend)
+        caches.revisions.subscribe(self._on_revision)
 
     def live_set(self, uid: str | None) -> PodCliqueSet | None:
         """The set with this UID, unless it is going away."""
@@ -61,7 +62,8 @@ class View:
         if known is not None and known[0] == generation:
             return known[1]
         sizes = {group.metadata.name: group.spec.replicas for group in self.groups_of(pcs)}
-        expansion = expand(pcs, sizes)
+        hashes = template_hashes(pcs, self.revisions_of(pcs).values())
+        expansion = expand(pcs, sizes, hashes)
         self._expansions[uid] = (generation, expansion)
         return expansion
 
@@ -70,8 +72,14 @@ class View:
         uid, generation = pcs.metadata.uid or "", pcs.metadata.generation
         known = self._revisions.get(uid)
         if known is None or known[0] != generation:
-            known = self._revisions[uid] = (generation, revision_hash(pcs))
+            digest = set_hash(pcs, self.revisions_of(pcs).values())
+            known = self._revisions[uid] = (generation, digest)
         return known[1]
+
+    def revisions_of(self, pcs: PodCliqueSet) -> dict[str, StoredRevision]:
+        """The stored revisions of a set by name."""
+        found = self.caches.revisions.by_index(OWNER, pcs.metadata.uid or "")
+        return {revision.metadata.name: revision.stored for revision in found}
 
     def groups_of(self, pcs: PodCliqueSet) -> list[PodCliqueScalingGroup]:
         """The scaling groups of a set that exist."""
@@ -155,6 +163,12 @@ class View:
         for value in (old, new):
             if value is not None:
                 self._expansions.pop(controller_uid(value) or "", None)
+
+    def _on_revision(self, old: Revision | None, new: Revision | None) -> None:
+        for value in (old, new):
+            if value is not None:
+                self._expansions.pop(controller_uid(value) or "", None)
+                self._revisions.pop(controller_uid(value) or "", None)
 
     def _on_backend(self, old: object, new: object) -> None:
         del old, new

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from core_operator.metrics import CoreMetrics
 from core_operator.plan.statuses.reasons import Blocked
+from core_operator.repairs import Repairs
 from core_operator.settings import Settings
 from core_operator.view import View
 from shared_api.kube.client import Client
@@ -31,6 +32,7 @@ class Workshop:
     view: View
     telemetry: Telemetry
     metrics: CoreMetrics
+    repairs: Repairs
     recorder: Recorder | None = None
     fence: Fence = field(default_factory=Unfenced)
     clock: Clock = SYSTEM

@@ -13,6 +13,7 @@ from core_operator.plan.podcliques import (
     starts_after,
     with_environment,
 )
+from core_operator.plan.history import template_hashes
 from core_operator.plan.revisions import template_hash
 from shared_api.models import JsonObject, OwnerReference, PodClique, PodCliqueSet
 from tests.plan.samples import (
@@ -99,7 +100,7 @@ def test_the_labels_of_a_member_of_a_scaled_gang() -> None:
         "grove.io/podcliquescalinggroup-replica-index": "1",
         "grove.io/podgang": "w-0-s-0",
         "grove.io/base-podgang": "w-0",
-        "grove.io/pod-template-hash": template_hash(pcs.spec.template.cliques[2], None),
+        "grove.io/pod-template-hash": template_hashes(pcs, ())["c"],
     }
 
 
