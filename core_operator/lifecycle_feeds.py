@@ -12,6 +12,7 @@ from functools import partial
 from core_operator import wakes
 from core_operator.caches import OWNER
 from core_operator.plan.statuses.conditions import find
+from core_operator.plan.statuses.scaling_group import clique_blocked
 from core_operator.view import View
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -49,6 +50,7 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=countdown_differs)
     changed = _while_updating(view, wakes.its_set)
     feed(queues.lifecycle, caches.cliques, changed, when=wakes.needs_mending)
+    feed(queues.lifecycle, caches.cliques, changed, when=waits_otherwise, delay=delay)
     feed(queues.lifecycle, caches.pods, changed, when=step_is_done)
 
     feed(queues.sets, caches.sets, itself, when=record_differs)
@@ -91,6 +93,11 @@ def countdown_differs(old: Applied[PodClique] | None, new: Applied[PodClique] | 
     """A PodClique counts down, does so no more, or has recovered."""
     before, after = _counts(old), _counts(new)
     return before != after and any(kind in of for of in (before, after) for kind in _COUNTDOWN)
+
+
+def waits_otherwise(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique waits for something else than before, as it says."""
+    return old is not None and new is not None and _blocked(old) != _blocked(new)
 
 
 def step_is_done(old: Pod | None, new: Pod | None) -> bool:
@@ -153,6 +160,11 @@ def _counts(clique: Applied[PodClique] | None) -> dict[str, object]:
     return {
         found.type: (found.status, found.message) for found in conditions if found.type in kinds
     }
+
+
+def _blocked(clique: Applied[PodClique]) -> object:
+    found = clique_blocked(clique.object)
+    return None if found is None else found.message
 
 
 def _uid(value: Watched) -> str:

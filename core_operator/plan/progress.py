@@ -120,8 +120,8 @@ def _with_turn(
 ) -> PodCliqueSetUpdateProgress:
     moment = now.replace(microsecond=0)
     if turn.replica is None:
-        ended = None if turn.waits_for is not None else moment
-        return record.model_copy(update={"currently_updating": (), "update_ended_at": ended})
+        ended = {} if turn.waits_for is not None else {"update_ended_at": moment}
+        return record.model_copy(update={"currently_updating": (), **ended})
     if any(one.replica_index == turn.replica for one in record.currently_updating):
         return record
     chosen = ReplicaUpdateProgress(replica_index=turn.replica, update_started_at=moment)

@@ -1,9 +1,9 @@
 """A replica of a set as updates and the minimum look at it: which pods are there, and how good.
 
 Everything is counted from pods, never from a status, which is written later than it is true.
-A pod is outdated if its template is not the one that its clique should have now. Something
-that has no node merely waits for room; something that has one and is not ready is either
-starting or broken, and nobody can tell which. So the two are kept apart.
+A pod is outdated if its template is not the one that its clique should have now. What the
+scheduler has said it has no room for is kept apart from what is starting or broken, which
+nobody can tell from each other: the former may stay so for hours and is nobody's fault.
 """
 
 from collections import defaultdict
@@ -59,7 +59,11 @@ class CliqueFacts:
     def is_settled(self) -> bool:
         """Tell whether it serves, and all that does not merely waits for room."""
         whole = len(self.pods) >= self.replicas
-        return whole and self.is_available and not any(map(_is_starting, self.pods))
+        return (
+            whole
+            and self.is_available
+            and all(pod.is_ready or waits_for_room(pod) for pod in self.pods)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,9 @@ class CopyFacts:
     @property
     def is_waiting_for_room(self) -> bool:
         """Tell whether it has no place, and nothing else is known to be wrong with it."""
+        pods = [pod for clique in self.cliques for pod in clique.pods]
         whole = all(len(clique.pods) >= clique.replicas for clique in self.cliques)
-        return whole and not all(clique.is_scheduled for clique in self.cliques)
+        return whole and any(map(waits_for_room, pods))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,12 @@ def hash_of(pod: Pod) -> str | None:
     return pod.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
 
 
+def waits_for_room(pod: Pod) -> bool:
+    """Tell whether a scheduler has found no place for a pod."""
+    said = pod.condition("PodScheduled")
+    return not is_bound(pod) and said is not None and said.reason == "Unschedulable"
+
+
 def clique_facts(
     instance: CliqueInstance, podclique: PodClique | None, pods: Sequence[Pod]
 ) -> CliqueFacts:
@@ -208,10 +219,6 @@ def replica_facts(
         )
         for index, of in sorted(by_index.items())
     )
-
-
-def _is_starting(pod: Pod) -> bool:
-    return is_bound(pod) and not pod.is_ready
 
 
 def _place(pod: Pod) -> tuple[int, str]:

@@ -2,9 +2,10 @@
 
 One replica of a set is updated at a time, the worst first, and until it serves again no other
 is begun. Inside it, what does not serve is replaced at once, since that costs nothing. Of what
-serves, one pod of each clique and one copy of each scaling group goes at a time, and only
-while all others serve; those that merely wait for room are no hindrance as long as the minimum
-stays without them. A broken template therefore costs one pod of a clique or one copy.
+serves, one pod of each clique and one copy of each scaling group goes at a time, in the order
+of indexes and only when those before it serve again. One further on that does not serve was
+never taken by us, and is no hindrance as long as the minimum stays. A broken template
+therefore costs one pod of a clique, or one copy, that served.
 
 What is not updated yet keeps its template, also for pods that are made anew: the pods of a
 gang that nobody has begun to update never differ from each other.
@@ -13,8 +14,7 @@ gang that nobody has begun to update never differ from each other.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core_operator.plan.pods import is_bound
-from core_operator.plan.replicas import CliqueFacts, CopyFacts, GroupFacts, ReplicaFacts
+from core_operator.plan.replicas import CliqueFacts, GroupFacts, ReplicaFacts
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import JsonObject, PodClique, PodCliqueSet, UpdateStrategyType
@@ -79,14 +79,13 @@ def pods_to_replace(clique: CliqueFacts) -> tuple[Pod, ...]:
     idle = tuple(pod for pod in outdated if not pod.is_ready)
     if idle:
         return idle
-    first = outdated[0]
-    others = [pod for pod in clique.pods if pod is not first]
-    away = [pod for pod in others if not pod.is_ready]
+    first = clique.pods.index(outdated[0])
     if len(clique.pods) < clique.replicas:
         return ()
-    if away and (any(map(is_bound, away)) or clique.ready - 1 < clique.minimum):
+    if any(not pod.is_ready for pod in clique.pods[:first]):
         return ()
-    return (first,)
+    whole = clique.ready == len(clique.pods)
+    return outdated[:1] if whole or clique.ready - 1 >= clique.minimum else ()
 
 
 def copies_to_replace(group: GroupFacts) -> frozenset[int]:
@@ -95,10 +94,13 @@ def copies_to_replace(group: GroupFacts) -> frozenset[int]:
     idle = frozenset(copy.index for copy in outdated if not copy.is_available)
     if idle or not outdated:
         return idle
-    away = [copy for copy in group.copies if not copy.is_available]
-    if away and not _may_be_overlooked(group, away):
-        return frozenset()
-    return frozenset({outdated[0].index})
+    first = group.copies.index(outdated[0])
+    if any(not copy.is_available for copy in group.copies[:first]):
+        return idle
+    whole = group.available == len(group.copies)
+    if whole or group.available - 1 >= group.minimum:
+        return frozenset({outdated[0].index})
+    return idle
 
 
 def held_back(manifest: JsonObject, live: PodClique) -> JsonObject:
@@ -133,7 +135,3 @@ def _is_ours(label: str) -> bool:
 
 def _how_bad(replica: ReplicaFacts) -> tuple[bool, bool, int]:
     return replica.is_scheduled, replica.is_available, replica.index
-
-
-def _may_be_overlooked(group: GroupFacts, away: Sequence[CopyFacts]) -> bool:
-    return group.available - 1 >= group.minimum and all(copy.is_waiting_for_room for copy in away)

@@ -158,7 +158,7 @@ class Witness:
 
 def marked(mark: str, *which: str, **pod_spec: Any) -> list[Object]:
     """The cliques of the usual workload; those named (or all) have this mark in their template."""
-    found = [clique("a", 2), clique("b", 1), clique("c", 3)]
+    found = [clique("a", 2), clique("b", 1), clique("c", 1)]
     for one in found:
         if not which or one["name"] in which:
             set_mark(one, mark, **pod_spec)
@@ -177,7 +177,7 @@ def mark_of(pod: LooseObject) -> str:
 
 
 def workload(name: str, replicas: int = 1, **template: Any) -> Object:
-    """Two `a`, and two copies of one `b` with three `c`: ten pods, all of them needed."""
+    """Two `a`, and two copies of one `b` with one `c`: six pods, all of them needed."""
     groups = template.pop("groups", [GROUP])
     cliques = template.pop("cliques", marked("1"))
     return pcs(name, *cliques, replicas=replicas, podCliqueScalingGroups=groups, **template)

@@ -111,21 +111,25 @@ def _record(
         )
     if record is None:
         return None
-    if record.update_ended_at is None and (complete or not update.is_automatic):
-        record = record.model_copy(update={"update_ended_at": moment})
+    ended = record.update_ended_at
+    if ended is None and (complete or not update.is_automatic):
+        ended = moment
     cliques = [clique for copy in update.facts.copies for clique in copy.cliques]
-    return record.model_copy(
-        update={
-            "updated_pod_cliques_count": sum(clique.is_current for clique in cliques),
-            "total_pod_cliques_count": len(cliques),
-            "ready_replica_indices_selected_to_update": _selected(update),
-        }
+    # Made anew: a field that is taken out of a copy is sent as null, which the server refuses.
+    return PodCliqueScalingGroupUpdateProgress(
+        update_started_at=record.update_started_at,
+        pod_clique_set_generation_hash=record.pod_clique_set_generation_hash,
+        updated_pod_cliques_count=sum(clique.is_current for clique in cliques),
+        total_pod_cliques_count=len(cliques),
+        **({} if ended is None else {"update_ended_at": ended}),
+        **_selected(update),
     )
 
 
-def _selected(update: GroupUpdate) -> ReplicasSelectedToUpdate | None:
+def _selected(update: GroupUpdate) -> dict[str, ReplicasSelectedToUpdate]:
     chosen = copies_to_replace(update.facts) if update.is_turn else frozenset()
     if not chosen:
-        return None
+        return {}
     done = tuple(copy.index for copy in update.facts.copies if copy.is_current)
-    return ReplicasSelectedToUpdate(current=min(chosen), completed=done)
+    selected = ReplicasSelectedToUpdate(current=min(chosen), completed=done)
+    return {"ready_replica_indices_selected_to_update": selected}
