@@ -13,7 +13,6 @@ from collections.abc import Callable
 from core_operator.caches import watch_all
 from core_operator.controllers import Controllers
 from core_operator.metrics import CoreMetrics
-from core_operator.repairs import Repairs
 from core_operator.settings import Settings
 from core_operator.view import View
 from core_operator.workshop import Workshop
@@ -21,7 +20,6 @@ from shared_api import names
 from shared_api.kube.access import Access, from_environment
 from shared_api.kube.client import Client
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.clock import SYSTEM
 from shared_api.runtime.deadman import DeadMansSwitch
 from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
@@ -46,14 +44,12 @@ def assemble(
     address = Address(settings.server.host, settings.server.port)
     manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
     view = View(watch_all(manager), settings.backends.default)
-    metrics = CoreMetrics(telemetry)
     shop = Workshop(
         settings,
         client,
         view,
         telemetry,
-        metrics,
-        Repairs(view.caches, metrics, SYSTEM),
+        CoreMetrics(telemetry),
         recorder=recorder,
         fence=manager.fence,
     )

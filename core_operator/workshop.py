@@ -32,7 +32,6 @@ class Workshop:
     view: View
     telemetry: Telemetry
     metrics: CoreMetrics
-    repairs: Repairs
     recorder: Recorder | None = None
     fence: Fence = field(default_factory=Unfenced)
     clock: Clock = SYSTEM
@@ -40,6 +39,13 @@ class Workshop:
     """What keeps children from being created, by the UID of their owner."""
     wakers: list[Callable[[KubeObject], None]] = field(default_factory=list)
     """Told when the problem of an object appeared or went."""
+
+    repairs: Repairs = field(init=False)
+    """How long gangs take to be whole again."""
+
+    def __post_init__(self) -> None:
+        repairs = Repairs(self.view.caches, self.metrics, self.clock)
+        object.__setattr__(self, "repairs", repairs)
 
     def now(self) -> datetime:
         """The wall clock, for fields that people read."""
