@@ -19,7 +19,13 @@ from core_operator.plan.progress import Progress, plan_progress
 from core_operator.plan.replicas import ReplicaFacts
 from core_operator.plan.statuses.conditions import Observation, find, rendered
 from core_operator.plan.statuses.scaling_group import clique_blocked
-from core_operator.plan.termination import Doom, breach_of, plan_terminations, pods_to_terminate
+from core_operator.plan.termination import (
+    Doom,
+    breaches_of,
+    overdue,
+    plan_terminations,
+    pods_to_terminate,
+)
 from core_operator.status_reconcilers import status_of
 from core_operator.updating import Updates
 from core_operator.workshop import Workshop
@@ -68,11 +74,10 @@ class LifecycleReconciler:
         cliques = self._members(pcs, replicas)
         told = {name: said for name, c in cliques.items() if (said := clique_blocked(c))}
         progress = plan_progress(pcs, self._view.revision_hash(pcs), replicas, told, now)
-        breaches = {name: breach for name, c in cliques.items() if (breach := breach_of(c))}
         delay = duration(pcs.spec.template.termination_delay)
-        dooms = plan_terminations(replicas, breaches, delay)
+        dooms = plan_terminations(replicas, breaches_of(cliques.values()), delay)
         await self._tell(pcs, progress, dooms)
-        for doom in (doom for doom in dooms if doom.deadline <= now):
+        for doom in overdue(replicas, breaches_of(cliques.values()), delay, now):
             await self._terminate(pcs, doom, cliques)
         await self._release(pcs, replicas, cliques)
         return _look_again(dooms, now)

@@ -6,7 +6,7 @@ copies left, takes its whole replica with it. The clock of a group starts when i
 too few. Terminating means deleting pods; PodCliques, their sizes and the gangs stay.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -44,7 +44,13 @@ class Breach:
     numbers: str
 
 
-def breach_of(clique: PodClique) -> Breach | None:
+def breaches_of(cliques: Iterable[PodClique]) -> dict[str, Breach]:
+    """The countdowns that run, by PodClique."""
+    found = (_breach_of(clique) for clique in cliques)
+    return {breach.clique: breach for breach in found if breach is not None}
+
+
+def _breach_of(clique: PodClique) -> Breach | None:
     """The countdown of a PodClique, if one runs."""
     conditions = clique.status.conditions if clique.status is not None else ()
     pending = find(conditions, names.CONDITION_GANG_TERMINATION_PENDING)
@@ -64,6 +70,25 @@ def plan_terminations(
         return ()
     found = [doom for replica in replicas for doom in _of_replica(replica, breaches, delay)]
     return tuple(sorted(found, key=lambda doom: (doom.deadline, doom.subject)))
+
+
+def overdue(
+    replicas: Sequence[ReplicaFacts],
+    breaches: Mapping[str, Breach],
+    delay: timedelta,
+    now: datetime,
+) -> tuple[Doom, ...]:
+    """What is to be terminated now.
+
+    A countdown goes on while the minimum has to prove that it holds. If it ends in that time,
+    what serves now is not touched: either the proof is given, or the next breach is the last.
+    """
+    serving = {
+        clique.name for replica in replicas for clique in replica.cliques if clique.is_available
+    }
+    broken = {name: breach for name, breach in breaches.items() if name not in serving}
+    dooms = plan_terminations(replicas, broken, delay)
+    return tuple(doom for doom in dooms if doom.deadline <= now)
 
 
 def pods_to_terminate(doom: Doom, pods: Sequence[Pod]) -> tuple[Pod, ...]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -49,7 +50,7 @@ def doomed_node(core_cluster: Cluster) -> Iterator[str]:
         core_cluster.kubectl("delete", "node", DOOMED, "--ignore-not-found", "--wait=false")
 
 
-async def begin(stage: Stage, name: str, **spec: object) -> dict[str, set[str]]:
+async def begin(stage: Stage, name: str, **spec: Any) -> dict[str, set[str]]:
     one = clique("a", 3, minAvailable=2, **spec)
     await stage.person.create(workload(name, cliques=[one], groups=[]))
     await stage.until_ready(name, 3)

@@ -74,7 +74,14 @@ def podclique_status(
     if current is not None:
         status["currentPodTemplateHash"] = current
     complete = counts.updated == counts.replicas >= podclique.spec.replicas
-    status |= clique_progress(podclique, before, course.revision, now, complete=complete)
+    status |= clique_progress(
+        podclique,
+        before,
+        course.revision,
+        now,
+        complete=complete,
+        outdated=counts.updated < counts.replicas,
+    )
     return status
 
 

@@ -51,8 +51,9 @@ def clique_progress(
     now: datetime,
     *,
     complete: bool,
+    outdated: bool,
 ) -> JsonObject:
-    """The fields of a PodClique; `complete` if all its pods have its template."""
+    """The fields of a PodClique; `complete` if all its pods exist and have its template."""
     if revision is None:
         return {}
     found: JsonObject = {}
@@ -63,7 +64,7 @@ def clique_progress(
         found["currentPodCliqueSetGenerationHash"] = before.current_pod_clique_set_generation_hash
     record = before.update_progress
     moment = now.replace(microsecond=0)
-    is_new = before.current_pod_template_hash not in (None, label)
+    is_new = outdated or before.current_pod_template_hash not in (None, label)
     if is_new and (record is None or record.pod_template_hash != label):
         record = PodCliqueUpdateProgress(
             update_started_at=moment,
