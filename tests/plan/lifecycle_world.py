@@ -84,6 +84,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.replicas = self.shape.replicas
+        self._told: dict[str, object] = {}
         self._updates = Updates(cast("View", self), cast("CoreMetrics", Violations()))
         self._look()
 
@@ -173,9 +174,10 @@ class World:
         plan = plan_pods(clique, pods, clique.spec.minimum, BACKEND)
         chosen = plan.delete or self._updates.step(self.pcs, clique)
         delete = self._updates.permitted(self.pcs, clique, chosen)
-        before = self._counts()
-        self._delete(delete)
-        self._judge(clique, before)
+        if delete:
+            before = self._counts()
+            self._delete(delete)
+            self._judge(clique, before)
         for new in plan.create:
             template = _hash_of(clique)
             born = self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -183,6 +185,9 @@ class World:
 
     def tell(self, name: str) -> None:
         clique = self.cliques[name]
+        seen = (self.now, self._hash, self.status, clique.spec, *self.pods_of(clique))
+        if self._told.get(name) == (seen, clique.status):
+            return
         course = self._updates.course(self.pcs, clique)
         said = podclique_status(clique, self.pods_of(clique), None, self.now, None, course)
         marks = clique.status.conditions if clique.status is not None else ()
@@ -192,6 +197,7 @@ class World:
             conditions = (*status.conditions, mark)
             status = status.model_copy(update={"conditions": conditions})
         self.cliques[name] = clique.model_copy(update={"status": status})
+        self._told[name] = (seen, status)
 
     # What happens to it.
 
@@ -206,7 +212,7 @@ class World:
     def scale(self, which: int, size: int) -> None:
         """A set, a group or a clique; never below its minimum, which the server refuses."""
         if which == 0:
-            self.replicas = max(1, size % 4)
+            self.replicas = min(2, size)
         elif which == 1:
             self.copies["w-0-s"] = max(self.shape.min_copies, size)
         elif "w-0-a" in self.cliques:

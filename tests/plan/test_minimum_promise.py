@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.plan.lifecycle_world import Shape, World
 from tests.plan.pod_samples import BOUND, FAILED, READY, RELEASED, PodState
 
-EXAMPLES = int(os.environ.get("PROMISE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("PROMISE_EXAMPLES", "200"))
 MANY = settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -27,7 +27,7 @@ SICK = PodState(gates=(), node="n1", phase="Running", started=True)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.integers(0, 3).map(lambda version: lambda world: world.update(version)),
     st.booleans().map(lambda automatic: lambda world: world.choose(automatic=automatic)),
-    st.tuples(st.integers(0, 2), st.integers(1, 4)).map(
+    st.tuples(st.integers(0, 2), st.integers(1, 3)).map(
         lambda drawn: lambda world: world.scale(*drawn)
     ),
     st.tuples(st.integers(0, 20), st.sampled_from([RELEASED, BOUND, READY, SICK, FAILED])).map(
@@ -47,7 +47,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    pods, copies = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    pods, copies = draw(st.integers(1, 3)), draw(st.integers(1, 2))
     return Shape(
         replicas=draw(st.integers(1, 2)),
         pods=pods,
@@ -58,7 +58,7 @@ def shapes(draw: st.DrawFn) -> Shape:
 
 
 @MANY
-@given(shapes(), st.lists(st.lists(EVENTS, max_size=3), max_size=10))
+@given(shapes(), st.lists(st.lists(EVENTS, max_size=3), max_size=8))
 def test_no_sequence_of_events_makes_us_break_the_minimum(
     shape: Shape, rounds: list[list[Event]]
 ) -> None:
