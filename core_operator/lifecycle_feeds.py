@@ -48,6 +48,8 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
     caches = view.caches
     feed(queues.lifecycle, caches.sets, itself, when=more_than_status)
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=countdown_differs)
+    # With OnDelete no update goes on, and yet its counts follow what the user deletes.
+    feed(queues.lifecycle, caches.cliques, wakes.its_set, when=counts_differ, delay=delay)
     changed = _while_updating(view, wakes.its_set)
     feed(queues.lifecycle, caches.cliques, changed, when=wakes.needs_mending)
     feed(queues.lifecycle, caches.cliques, changed, when=waits_otherwise, delay=delay)
@@ -93,6 +95,17 @@ def countdown_differs(old: Applied[PodClique] | None, new: Applied[PodClique] | 
     """A PodClique counts down, does so no more, or has recovered."""
     before, after = _counts(old), _counts(new)
     return before != after and any(kind in of for of in (before, after) for kind in _COUNTDOWN)
+
+
+def counts_differ(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique that has been updated once has other numbers than before."""
+    if old is None or new is None or old.object.status is None or new.object.status is None:
+        return False
+    before, after = old.object.status, new.object.status
+    return after.update_progress is not None and (
+        (before.updated_replicas, before.ready_replicas)
+        != (after.updated_replicas, after.ready_replicas)
+    )
 
 
 def waits_otherwise(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
