@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from core_operator.plan.autoscalers import Autoscaler
+from core_operator.plan.history import StoredRevision, stored_revision
 from core_operator.plan.topology import topology_name
 from shared_api import names
 from shared_api.kube.client import Selector
@@ -68,10 +70,17 @@ BINDINGS = _ours(ClusterTopologyBinding, "clustertopologybindings", namespaced=F
 
 
 class Revision(msgspec.Struct, frozen=True):
-    """A ControllerRevision without its data."""
+    """A ControllerRevision; of its data only what tells it from others is kept."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     revision: int = 0
+    data: dict[str, object] = {}
+    stored: StoredRevision = StoredRevision()
+
+    def __post_init__(self) -> None:
+        stored = stored_revision(self.revision, self.metadata.annotations, self.data)
+        force_setattr(self, "stored", stored)
+        force_setattr(self, "data", {})
 
 
 class Level(msgspec.Struct, frozen=True):

@@ -6,11 +6,14 @@ never delays a creation, and no status change of a child re-runs its owner.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Protocol, TypeVar
 
 from core_operator import wakes
 from core_operator.backend_reconciler import BackendReconciler
 from core_operator.caches import OWNER, TOPOLOGY, Binding
+from core_operator.lifecycle_feeds import Queues, feed_lifecycle
+from core_operator.lifecycle_reconciler import LifecycleReconciler
 from core_operator.podclique_reconciler import PodCliqueReconciler
 from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
 from core_operator.podgang_reconciler import PodGangReconciler
@@ -95,9 +98,17 @@ class Controllers:
             lambda shop, applier: PodCliqueSetStatusReconciler(shop, applier, summaries),
             workers.statuses,
         )
+        self._lifecycle, _ = self._make(
+            "podcliqueset-lifecycle",
+            LifecycleReconciler,
+            workers.pod_clique_sets,
+            names.FIELD_MANAGER_LIFECYCLE,
+        )
         self._feed_specs()
         self._feed_gangs()
         self._feed_statuses()
+        self._feed_lifecycle()
+        shop.repairs.tell = partial(shop.tell, warning=True)
         shop.wakers.append(self._on_problem)
         self._caches.sets.subscribe(self._forget_problem)
         self._caches.groups.subscribe(self._forget_problem)
@@ -107,7 +118,11 @@ class Controllers:
         return iter(self._all)
 
     def _make(
-        self, name: str, build: Callable[[Workshop, Applier], R], workers: int
+        self,
+        name: str,
+        build: Callable[[Workshop, Applier], R],
+        workers: int,
+        manager: str = names.FIELD_MANAGER_CORE,
     ) -> tuple[Controller, R]:
         shop = self._shop
 
@@ -118,7 +133,7 @@ class Controllers:
         controller = Controller(name, reconcile, shop.telemetry, pace=pace)
         applier = Applier(
             shop.client,
-            names.FIELD_MANAGER_CORE,
+            manager,
             controller.pending,
             shop.telemetry,
             fence=shop.fence,
@@ -203,6 +218,19 @@ class Controllers:
     def _gangs_placed_by(self, binding: Binding) -> Iterable[ObjectKey]:
         for pcs in self._caches.sets.by_index(TOPOLOGY, binding.metadata.name):
             yield from map(key_of, self._caches.gangs.by_index(OWNER, pcs.metadata.uid or ""))
+
+    def _feed_lifecycle(self) -> None:
+        queues = Queues(
+            sets=self._sets.queue,
+            groups=self._groups.queue,
+            cliques=self._cliques.queue,
+            lifecycle=self._lifecycle.queue,
+            set_statuses=self._set_statuses.queue,
+            clique_statuses=self._clique_statuses.queue,
+            group_statuses=self._group_statuses.queue,
+        )
+        delay = self._shop.settings.timing.status_delay_seconds
+        feed_lifecycle(self._shop.view, queues, delay)
 
     def _owned(self, cache: Cache[W]) -> Callable[[Watched], Iterable[ObjectKey]]:
         """The objects in a cache that an owner controls."""

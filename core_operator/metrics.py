@@ -4,10 +4,14 @@ The reasons are the words of `Blocking`, so the number of series is fixed. A gan
 under at most one of them, by UID, and leaves the count when it runs or is gone.
 """
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter, Gauge, Histogram
 
+from core_operator.plan.disruption import Cause
 from core_operator.plan.statuses.reasons import Blocking
 from shared_api.runtime.telemetry import Telemetry
+
+_REPAIR_BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+_MIN_AVAILABLE = "min_available"
 
 
 class CoreMetrics:
@@ -33,6 +37,37 @@ class CoreMetrics:
             "Gangs that were given to another backend before they were released.",
             registry=telemetry.registry,
         )
+
+        self.terminated = Counter(
+            "grove_gang_terminations_total",
+            "Replicas and copies that were terminated after too long below their minimum.",
+            registry=telemetry.registry,
+        )
+        self.lost = Counter(
+            "grove_pods_lost_total",
+            "Pods that served and were taken without our doing, by what took them.",
+            ["cause"],
+            registry=telemetry.registry,
+        )
+        for cause in Cause:
+            self.lost.labels(cause.value)
+        self.repair_seconds = Histogram(
+            "grove_gang_repair_seconds",
+            "Time from the loss of a pod until its gang was whole again.",
+            buckets=_REPAIR_BUCKETS,
+            registry=telemetry.registry,
+        )
+        self._violations = Counter(
+            "grove_invariant_violations_total",
+            "Deletions that were planned, would have broken a promise, and were not done.",
+            ["invariant"],
+            registry=telemetry.registry,
+        )
+        self._violations.labels(_MIN_AVAILABLE)
+
+    def broken_promise(self) -> None:
+        """Count a deletion that would have taken something below its minimum."""
+        self._violations.labels(_MIN_AVAILABLE).inc()
 
     def note(self, gang_uid: str, reason: Blocking | None) -> None:
         """Count a gang under what it waits for, or no more."""

@@ -31,6 +31,7 @@ from core_operator.plan.preparation import (
 )
 from core_operator.plan.startup_order import Waiter, in_order
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType
@@ -67,6 +68,7 @@ class PodCliqueReconciler:
     def __init__(self, shop: Workshop, applier: Applier) -> None:
         self._shop = shop
         self._view = shop.view
+        self._updates = Updates(shop.view, shop.metrics)
         self._applier = applier
         self._pods = Target(PODS, shop.view.caches.pods)
         self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
@@ -94,11 +96,15 @@ class PodCliqueReconciler:
         if gang is None or backend is None or record is None:
             return
         plan = self._plan(clique, gang, backend, record)
+        # One thing at a time: whoever scales in has chosen outdated pods first anyway.
+        outdated = plan.delete or self._updates.step(pcs, clique)
+        going = self._updates.permitted(pcs, clique, outdated)
         behalf = Behalf(key, clique.metadata.uid)
         parallel = self._shop.settings.concurrency.writes
         taken: list[str] = []
 
         async def delete(pod: Pod) -> None:
+            self._shop.repairs.expect(pod)
             await self._applier.delete(self._pods, pod, behalf)
 
         async def create(manifest: JsonObject) -> None:
@@ -106,7 +112,7 @@ class PodCliqueReconciler:
                 taken.append(_name(manifest))
 
         # What goes first makes room in a quota for what comes.
-        await slow_start(plan.delete, delete, limit=parallel, first=AT_ONCE)
+        await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         made = _manifests(clique, plan.create, gang, backend, record)
         manifests = [in_order(clique, manifest, self._waiter) for manifest in made]
         if manifests:

@@ -6,7 +6,7 @@ of PodCliques and scaling groups to whoever scales them. No child waits for anot
 written side by side, replica by replica.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from core_operator import caches as kinds
 from core_operator.autoscaling import Autoscaling
@@ -21,7 +21,7 @@ from core_operator.children import (
     settle,
     unwanted,
 )
-from core_operator.plan import naming, revisions
+from core_operator.plan import history, naming, revisions
 from core_operator.plan.expansion import (
     Expansion,
     GangInstance,
@@ -34,6 +34,7 @@ from core_operator.plan.podcliques import standalone_podclique
 from core_operator.plan.scaling_groups import scaling_group
 from core_operator.plan.services import headless_service
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONTROLLER_REVISIONS, SERVICES
@@ -48,6 +49,7 @@ class PodCliqueSetReconciler:
 
     def __init__(self, shop: Workshop, applier: Applier) -> None:
         self._shop = shop
+        self._updates = Updates(shop.view, shop.metrics)
         self._view = shop.view
         self._applier = applier
         caches = shop.view.caches
@@ -113,17 +115,26 @@ class PodCliqueSetReconciler:
                 known = self._autoscaling.size(key, clique.template)
                 replicas = known if live is None else live.object.spec.replicas
                 manifest = standalone_podclique(pcs, clique, owner, replicas)
+                present = None if live is None else live.object
+                manifest = self._updates.manifest(pcs, clique, present, manifest)
                 yield Wanted(self._cliques, seen(live, manifest))
 
     def _revision(self, pcs: PodCliqueSet) -> Iterator[Write]:
-        stored = {
-            revision.metadata.name: revision.revision
-            for revision in self._view.caches.revisions.by_index(OWNER, pcs.metadata.uid or "")
-        }
-        manifest = revisions.revision_manifest(pcs, revisions.revision_number(pcs, stored))
+        stored = self._view.revisions_of(pcs)
+        digest = self._view.revision_hash(pcs)
         # Its data never changes, so one that is there is right.
-        if _name(manifest) not in stored:
-            yield Wanted(self._revisions, manifest)
+        if naming.revision_name(pcs.metadata.name, digest) in stored:
+            return
+        numbers = {name: revision.number for name, revision in stored.items()}
+        hashes = history.template_hashes(pcs, stored.values())
+        yield Wanted(
+            self._revisions,
+            revisions.revision_manifest(
+                pcs,
+                revisions.revision_number(pcs, numbers, digest),
+                history.hashes_annotation(digest, hashes),
+            ),
+        )
 
     def _unwanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Removal]:
         uid = pcs.metadata.uid or ""
@@ -137,9 +148,7 @@ class PodCliqueSetReconciler:
         yield from unwanted(self._groups, caches.groups.by_index(OWNER, uid), groups, uid)
         yield from unwanted(self._services, caches.services.by_index(OWNER, uid), services, uid)
         yield from unwanted(self._gangs, caches.gangs.by_index(OWNER, uid), gangs, uid)
-
-
-def _name(manifest: Mapping[str, object]) -> object:
-    metadata = manifest["metadata"]
-    assert isinstance(metadata, Mapping)
-    return metadata["name"]
+        stored = self._view.revisions_of(pcs)
+        current = naming.revision_name(name, self._view.revision_hash(pcs))
+        kept = set(stored) - set(history.superfluous(stored, current))
+        yield from unwanted(self._revisions, caches.revisions.by_index(OWNER, uid), kept, uid)

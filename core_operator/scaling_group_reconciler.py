@@ -13,6 +13,7 @@ from core_operator.plan import naming
 from core_operator.plan.expansion import cliques_of_group
 from core_operator.plan.podcliques import group_podclique
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
@@ -25,6 +26,7 @@ class ScalingGroupReconciler:
 
     def __init__(self, shop: Workshop, applier: Applier) -> None:
         self._shop = shop
+        self._updates = Updates(shop.view, shop.metrics)
         self._view = shop.view
         self._applier = applier
         self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
@@ -60,4 +62,6 @@ class ScalingGroupReconciler:
             live = self._view.caches.cliques.get(key)
             replicas = None if live is None else live.object.spec.replicas
             manifest = group_podclique(pcs, clique, owner, replicas)
+            present = None if live is None else live.object
+            manifest = self._updates.manifest(pcs, clique, present, manifest)
             yield Wanted(self._cliques, seen(live, manifest))

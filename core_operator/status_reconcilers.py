@@ -10,16 +10,18 @@ from collections.abc import Mapping
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
 from core_operator.plan.placement import placement_of, remark_on_wishes
+from core_operator.plan.statuses.breach import recheck_at
 from core_operator.plan.statuses.podclique import podclique_status
 from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_status
 from core_operator.plan.statuses.reasons import Blocked
 from core_operator.plan.statuses.scaling_group import scaling_group_status
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, is_news, outdated
 from core_operator.summaries import Summaries
+from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet
+from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet, PodCliqueStatus
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import controller_uid
@@ -35,16 +37,18 @@ class PodCliqueStatusReconciler:
     def __init__(self, shop: Workshop, applier: Applier) -> None:
         self._shop = shop
         self._view = shop.view
+        self._updates = Updates(shop.view, shop.metrics)
         self._applier = applier
         self._target = Target(kinds.CLIQUES, shop.view.caches.cliques)
 
-    async def reconcile(self, key: ObjectKey) -> None:
+    async def reconcile(self, key: ObjectKey) -> Result | None:
         """Tell of one PodClique."""
         found = self._view.caches.cliques.get(key)
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
-            return
+            return None
         clique = found.object
+        course = self._updates.course(pcs, clique)
         name = clique.metadata.labels.get(names.LABEL_PODGANG, "")
         status = podclique_status(
             clique,
@@ -52,9 +56,14 @@ class PodCliqueStatusReconciler:
             self._view.gang(key.namespace, name, pcs),
             self._shop.now(),
             self._shop.problems.get(clique.metadata.uid or ""),
+            course,
         )
         behalf = Behalf(key, controller_uid(found))
         await self._applier.apply_status(self._target, status_of(clique, status), behalf)
+        again = recheck_at(PodCliqueStatus.model_validate(status).conditions, course.tolerance)
+        if again is None:
+            return None
+        return Result(requeue_after=max(0.0, (again - self._shop.now()).total_seconds()))
 
 
 class ScalingGroupStatusReconciler:
@@ -63,6 +72,7 @@ class ScalingGroupStatusReconciler:
     def __init__(self, shop: Workshop, applier: Applier) -> None:
         self._shop = shop
         self._view = shop.view
+        self._updates = Updates(shop.view, shop.metrics)
         self._applier = applier
         self._target = Target(kinds.GROUPS, shop.view.caches.groups)
 
@@ -74,7 +84,8 @@ class ScalingGroupStatusReconciler:
             return
         members = self._view.caches.cliques.by_index(OWNER, found.metadata.uid or "")
         cliques = [member.object for member in members]
-        status = scaling_group_status(found.object, cliques, self._shop.now())
+        update = self._updates.group_update(pcs, key.name)
+        status = scaling_group_status(found.object, cliques, self._shop.now(), update)
         behalf = Behalf(key, controller_uid(found))
         await self._applier.apply_status(self._target, status_of(found.object, status), behalf)
 
@@ -103,9 +114,8 @@ class PodCliqueSetStatusReconciler:
             self._view.expansion(pcs),
             self._cliques(pcs),
             self._summaries.of(pcs),
-            self._view.revision_hash(pcs),
-            self._problem(pcs),
-            self._topology(pcs),
+            problem=self._problem(pcs),
+            topology=self._topology(pcs),
         )
         status = podcliqueset_status(pcs, state, self._shop.now())
         # Without an owner: whoever else writes a set's status is not overruled.

@@ -10,13 +10,13 @@ after that: a set of thousands of gangs is asked about by each of them.
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from core_operator.caches import OWNER, Caches
+from core_operator.caches import OWNER, Caches, Revision
 from core_operator.plan.autoscalers import remembered_groups
 from core_operator.plan.backends import Backend, Choice, choose, needs_of
 from core_operator.plan.expansion import Expansion, GangInstance, expand
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
+from core_operator.plan.history import StoredRevision, set_hash, template_hashes
 from core_operator.plan.placement import Placement, placement_of, with_topology, with_wishes
-from core_operator.plan.revisions import revision_hash
 from core_operator.plan.topology import Topology, resolve, topology_name
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -49,6 +49,7 @@ class View:
         caches.groups.subscribe(self._on_group)
         caches.backends.subscribe(self._on_backend)
         caches.bindings.subscribe(self._on_binding)
+        caches.revisions.subscribe(self._on_revision)
 
     def live_set(self, uid: str | None) -> PodCliqueSet | None:
         """The set with this UID, unless it is going away."""
@@ -70,7 +71,8 @@ class View:
         autoscalers = self.caches.autoscalers.by_index(OWNER, uid)
         remembered = remembered_groups(pcs, (found.object for found in autoscalers))
         live = {group.metadata.name: group.spec.replicas for group in self.groups_of(pcs)}
-        expansion = expand(pcs, {**remembered, **live})
+        hashes = template_hashes(pcs, self.revisions_of(pcs).values())
+        expansion = expand(pcs, {**remembered, **live}, hashes)
         self._expansions[uid] = (generation, expansion)
         return expansion
 
@@ -79,8 +81,14 @@ class View:
         uid, generation = pcs.metadata.uid or "", pcs.metadata.generation
         known = self._revisions.get(uid)
         if known is None or known[0] != generation:
-            known = self._revisions[uid] = (generation, revision_hash(pcs))
+            digest = set_hash(pcs, self.revisions_of(pcs).values())
+            known = self._revisions[uid] = (generation, digest)
         return known[1]
+
+    def revisions_of(self, pcs: PodCliqueSet) -> dict[str, StoredRevision]:
+        """The stored revisions of a set by name."""
+        found = self.caches.revisions.by_index(OWNER, pcs.metadata.uid or "")
+        return {revision.metadata.name: revision.stored for revision in found}
 
     def groups_of(self, pcs: PodCliqueSet) -> list[PodCliqueScalingGroup]:
         """The scaling groups of a set that exist."""
@@ -196,6 +204,12 @@ class View:
     def _on_binding(self, old: object, new: object) -> None:
         del old, new
         self._topologies.clear()
+
+    def _on_revision(self, old: Revision | None, new: Revision | None) -> None:
+        for value in (old, new):
+            if value is not None:
+                self._expansions.pop(controller_uid(value) or "", None)
+                self._revisions.pop(controller_uid(value) or "", None)
 
     def _on_backend(self, old: object, new: object) -> None:
         del old, new

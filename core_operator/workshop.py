@@ -11,6 +11,7 @@ from datetime import datetime
 
 from core_operator.metrics import CoreMetrics
 from core_operator.plan.statuses.reasons import Blocked
+from core_operator.repairs import Repairs
 from core_operator.settings import Settings
 from core_operator.view import View
 from shared_api.kube.client import Client
@@ -38,6 +39,13 @@ class Workshop:
     """What keeps children from being created, by the UID of their owner."""
     wakers: list[Callable[[KubeObject], None]] = field(default_factory=list)
     """Told when the problem of an object appeared or went."""
+
+    repairs: Repairs = field(init=False)
+    """How long gangs take to be whole again."""
+
+    def __post_init__(self) -> None:
+        repairs = Repairs(self.view.caches, self.metrics, self.clock)
+        object.__setattr__(self, "repairs", repairs)
 
     def now(self) -> datetime:
         """The wall clock, for fields that people read."""

@@ -51,6 +51,7 @@ MNNVL_GROUP_NONE = "none"
 # Annotations that core writes. Metadata under this prefix is not copied from a PodCliqueSet.
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
+ANNOTATION_TEMPLATE_HASHES = "grove.io/pod-template-hashes"
 RESERVED_PREFIX = "grove.io/"
 
 # On a pod that starts after others: what it waits for, and once they are ready, that it may start.
@@ -80,6 +81,7 @@ ENV_PCSG_TEMPLATE_NUM_PODS = "GROVE_PCSG_TEMPLATE_NUM_PODS"
 
 # Field managers. A backend's is the prefix and its name.
 FIELD_MANAGER_CORE = "core-operator"
+FIELD_MANAGER_LIFECYCLE = "core-operator-lifecycle"
 FIELD_MANAGER_BACKEND_PREFIX = "backend/"
 
 # Conditions of a PodGang that core applies.
@@ -106,6 +108,8 @@ CONDITION_TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
 CONDITION_PODCLIQUE_SCHEDULED = "PodCliqueScheduled"
 CONDITION_MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
 CONDITION_GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
+CONDITION_GANG_TERMINATION_PENDING = "GangTerminationPending"
+CONDITION_UPDATING = "Updating"
 
 # Condition of a ClusterTopologyBinding.
 CONDITION_SCHEDULER_TOPOLOGY_DRIFT = "SchedulerTopologyDrift"
@@ -140,6 +144,8 @@ REASON_SUFFICIENT_READY_PODS = "SufficientReadyPods"
 REASON_INSUFFICIENT_AVAILABLE_PCSG = "InsufficientAvailablePodCliqueScalingGroupReplicas"
 REASON_SUFFICIENT_AVAILABLE_PCSG = "SufficientAvailablePodCliqueScalingGroupReplicas"
 REASON_GANG_TERMINATION_ACTIVE = "GangTerminationActive"
+REASON_MIN_AVAILABLE_NEVER_MET = "MinAvailableNotMetYet"
+REASON_MIN_AVAILABLE_RECOVERING = "MinAvailableRecovering"
 
 # Reasons of SchedulerTopologyDrift.
 REASON_TOPOLOGY_IN_SYNC = "InSync"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from core_operator.plan import naming
-from core_operator.plan.revisions import template_hash
+from core_operator.plan.history import template_hashes
 from shared_api.models import PodCliqueScalingGroupConfig, PodCliqueSet, PodCliqueTemplateSpec
 
 
@@ -104,13 +104,18 @@ def min_available(template: PodCliqueTemplateSpec) -> int:
     return template.spec.min_available or template.spec.replicas
 
 
-def expand(pcs: PodCliqueSet, group_replicas: Mapping[str, int]) -> Expansion:
+def expand(
+    pcs: PodCliqueSet,
+    group_replicas: Mapping[str, int],
+    hashes: Mapping[str, str] | None = None,
+) -> Expansion:
     """All that the set consists of.
 
     `group_replicas` has the live sizes of scaling groups that exist, by their full names; the
-    others have the size that the set says.
+    others have the size that the set says. `hashes` are those of the cliques' templates, if
+    revisions are stored that decide on them.
     """
-    templates = _Templates(pcs)
+    templates = _Templates(pcs, template_hashes(pcs, ()) if hashes is None else hashes)
     cliques: list[CliqueInstance] = []
     groups: list[GroupInstance] = []
     base_gangs: list[GangInstance] = []
@@ -129,7 +134,7 @@ def expand(pcs: PodCliqueSet, group_replicas: Mapping[str, int]) -> Expansion:
 class _Templates:
     """The cliques of a set, with what is the same for all replicas worked out once."""
 
-    def __init__(self, pcs: PodCliqueSet) -> None:
+    def __init__(self, pcs: PodCliqueSet, hashes: Mapping[str, str]) -> None:
         template = pcs.spec.template
         grouped = {
             name for group in template.pod_clique_scaling_groups for name in group.clique_names
@@ -137,10 +142,7 @@ class _Templates:
         self.pcs = pcs.metadata.name
         self.standalone = tuple(c for c in template.cliques if c.name not in grouped)
         self._by_name = {clique.name: clique for clique in template.cliques}
-        self._hashes = {
-            clique.name: template_hash(clique, template.priority_class_name)
-            for clique in template.cliques
-        }
+        self._hashes = hashes
 
     def hash_of(self, template: PodCliqueTemplateSpec) -> str:
         """The hash of one of the cliques."""

@@ -19,6 +19,7 @@ from itertools import count
 from pydantic import JsonValue
 
 from core_operator.plan.preparation import Preparation, index_of
+from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import PodClique
 
@@ -94,7 +95,10 @@ def plan_pods(
     )
     by_index = _one_per_index(pod for pod in live if not preparation.outdates(pod))
     excess = len(by_index) - podclique.spec.replicas
-    expendable = _expendable(by_index, excess, min_available) if excess > 0 else frozenset()
+    expendable: frozenset[int] = frozenset()
+    if excess > 0:
+        template_hash = podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
+        expendable = _expendable(by_index, excess, min_available, template_hash)
     keep = {index: pod for index, pod in by_index.items() if index not in expendable}
     kept = {pod.metadata.uid for pod in keep.values()}
     return PodPlan(
@@ -128,16 +132,24 @@ def _seniority(pod: Pod) -> tuple[bool, bool, bool, str, str]:
     )
 
 
-def _expendable(pods: dict[int, Pod], excess: int, minimum: int) -> frozenset[int]:
+def _expendable(
+    pods: dict[int, Pod], excess: int, minimum: int, template_hash: str | None
+) -> frozenset[int]:
     """Indexes to give up.
 
     Surplus pods go before members, and in each of the two the unbound, then the unready, then
-    the highest index. A pod is passed over while it is one of the last `minimum` that are
+    those of another template, then the highest index. A pod is passed over while it is one of the last `minimum` that are
     bound or ready; only somebody who asks for fewer than the minimum gets those too.
     """
     order = sorted(
         pods,
-        key=lambda index: (index < minimum, is_bound(pods[index]), pods[index].is_ready, -index),
+        key=lambda index: (
+            index < minimum,
+            is_bound(pods[index]),
+            pods[index].is_ready,
+            pods[index].metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == template_hash,
+            -index,
+        ),
     )
     spare_bound = max(0, sum(map(is_bound, pods.values())) - minimum)
     spare_ready = max(0, sum(pod.is_ready for pod in pods.values()) - minimum)

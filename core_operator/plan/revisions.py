@@ -10,6 +10,7 @@ cliques by name: putting them in another order is no change.
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -31,29 +32,48 @@ def revision_hash(pcs: PodCliqueSet) -> str:
     return _hash(_templates(pcs))
 
 
-def revision_number(pcs: PodCliqueSet, existing: Mapping[str, int]) -> int:
+def content_hash(content: Mapping[str, object]) -> str:
+    """The hash of any JSON object."""
+    return _hash(cast("JsonObject", content))
+
+
+def stored_template_hash(template: object, priority_class: object) -> str:
+    """The hash of a template as a revision stores it."""
+    named = priority_class if isinstance(priority_class, str) else None
+    return _hash(_with_priority(cast("JsonObject", template), named))
+
+
+def revision_number(
+    pcs: PodCliqueSet, existing: Mapping[str, int], digest: str | None = None
+) -> int:
     """The number of the set's revision, given the numbers of those stored, by object name."""
-    stored = existing.get(naming.revision_name(pcs.metadata.name, revision_hash(pcs)))
+    stored = existing.get(naming.revision_name(pcs.metadata.name, digest or revision_hash(pcs)))
     return max(existing.values(), default=0) + 1 if stored is None else stored
 
 
-def revision_manifest(pcs: PodCliqueSet, number: int = 1) -> JsonObject:
-    """The ControllerRevision that stores the set's templates; its data is what was hashed."""
+def revision_manifest(pcs: PodCliqueSet, number: int = 1, hashes: str = "") -> JsonObject:
+    """The ControllerRevision that stores the set's templates; its data is what was hashed.
+
+    `hashes` is the annotation that says how the templates are called.
+    """
     data = _templates(pcs)
     digest = _hash(data)
     name = naming.revision_name(pcs.metadata.name, digest)
+    metadata: JsonObject = {
+        "name": name,
+        "namespace": pcs.metadata.namespace,
+        "labels": {
+            **naming.set_labels(pcs.metadata.name),
+            names.LABEL_APP_NAME: name,
+        },
+        "ownerReferences": [naming.controller_reference(pcs).manifest()],
+    }
+    if hashes:
+        metadata["annotations"] = {names.ANNOTATION_TEMPLATE_HASHES: hashes}
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
-        "metadata": {
-            "name": name,
-            "namespace": pcs.metadata.namespace,
-            "labels": {
-                **naming.set_labels(pcs.metadata.name),
-                names.LABEL_APP_NAME: name,
-            },
-            "ownerReferences": [naming.controller_reference(pcs).manifest()],
-        },
+        "metadata": metadata,
         "revision": number,
         "data": data,
     }

@@ -7,6 +7,7 @@ from hypothesis import given
 
 from core_operator.plan import naming
 from core_operator.plan.expansion import clique_named, expand
+from core_operator.plan.history import template_hashes
 from core_operator.plan.podcliques import (
     group_podclique,
     standalone_podclique,
@@ -99,7 +100,7 @@ def test_the_labels_of_a_member_of_a_scaled_gang() -> None:
         "grove.io/podcliquescalinggroup-replica-index": "1",
         "grove.io/podgang": "w-0-s-0",
         "grove.io/base-podgang": "w-0",
-        "grove.io/pod-template-hash": template_hash(pcs.spec.template.cliques[2], None),
+        "grove.io/pod-template-hash": template_hashes(pcs, ())["c"],
     }
 
 

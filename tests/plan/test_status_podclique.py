@@ -180,7 +180,8 @@ def test_a_gang_without_a_backend_is_the_reason_of_its_podcliques() -> None:
 def test_the_minimum_is_breached_as_grove_judges_it(
     states: list[PodState], status: str, reason: str
 ) -> None:
-    told = said(status_of(podclique(3, 2), *states))
+    once_ready = status_of(podclique(3, 2), READY, READY)
+    told = said(status_of(podclique(3, 2, status=once_ready), *states))
     assert told["MinAvailableBreached"][:2] == (status, reason)
 
 

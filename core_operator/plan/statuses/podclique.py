@@ -6,13 +6,15 @@ a pod that crashed, or that started and is not ready, does not count as one that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from core_operator.plan import naming
 from core_operator.plan.pods import is_bound, is_live, owned_pods
+from core_operator.plan.statuses.breach import Health, Tolerance, breach_conditions
 from core_operator.plan.statuses.conditions import Observation, Verdict, rendered
 from core_operator.plan.statuses.reasons import Blocked, blocked
+from core_operator.plan.statuses.update_progress import Revision, clique_progress
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import Condition, JsonObject, PodClique, PodCliqueStatus, PodGang
@@ -29,12 +31,21 @@ class _Counts:
     """Bound pods that crashed, or that started and do not get ready."""
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What its set has in mind for a PodClique."""
+
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    revision: Revision | None = None
+
+
 def podclique_status(
     podclique: PodClique,
     pods: Sequence[Pod],
     gang: PodGang | None,
     now: datetime,
     problem: Blocked | None = None,
+    course: Course = Course(),  # noqa: B008 - it is frozen
 ) -> JsonObject:
     """What core applies. `problem` is a failure to create pods that is still in force."""
     live = tuple(pod for pod in owned_pods(podclique, pods) if is_live(pod))
@@ -46,7 +57,7 @@ def podclique_status(
             (
                 *_verdict(podclique, live, gang, problem).conditions(observation),
                 _scheduled(podclique, counts, observation),
-                _breached(podclique, counts, observation),
+                *breach_conditions(_health(podclique, counts), course.tolerance, observation),
             )
         ),
         "replicas": counts.replicas,
@@ -62,6 +73,15 @@ def podclique_status(
     current = _current_hash(podclique, counts, before)
     if current is not None:
         status["currentPodTemplateHash"] = current
+    complete = counts.updated == counts.replicas >= podclique.spec.replicas
+    status |= clique_progress(
+        podclique,
+        before,
+        course.revision,
+        now,
+        complete=complete,
+        outdated=counts.updated < counts.replicas,
+    )
     return status
 
 
@@ -115,23 +135,12 @@ def _scheduled(podclique: PodClique, counts: _Counts, observation: Observation) 
     )
 
 
-def _breached(podclique: PodClique, counts: _Counts, observation: Observation) -> Condition:
-    minimum = podclique.spec.minimum
-    serving = counts.scheduled - counts.failing
-    if counts.scheduled < minimum:
-        reason = names.REASON_SCHEDULED_BELOW_MIN_AVAILABLE
-        message = f"{counts.scheduled} pods scheduled, minimum {minimum}"
-    elif serving < minimum:
-        reason = names.REASON_INSUFFICIENT_READY_PODS
-        message = f"{serving} pods ready or starting, minimum {minimum}"
-    else:
-        reason = names.REASON_SUFFICIENT_READY_PODS
-        message = f"{serving} pods ready or starting, minimum {minimum}"
-    return observation.condition(
-        names.CONDITION_MIN_AVAILABLE_BREACHED,
-        holds=reason != names.REASON_SUFFICIENT_READY_PODS,
-        reason=reason,
-        message=message,
+def _health(podclique: PodClique, counts: _Counts) -> Health:
+    return Health(
+        minimum=podclique.spec.minimum,
+        ready=counts.ready,
+        scheduled=counts.scheduled,
+        serving=counts.scheduled - counts.failing,
     )
 
 

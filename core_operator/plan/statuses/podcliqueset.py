@@ -15,10 +15,10 @@ from pydantic import JsonValue
 
 from core_operator.plan import naming
 from core_operator.plan.expansion import CliqueInstance, Expansion
-from core_operator.plan.statuses.conditions import Observation, Verdict, rendered
+from core_operator.plan.statuses.conditions import Observation, Verdict, find, rendered
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.podgang import GangSummary
-from core_operator.plan.statuses.reasons import Blocked, worst
+from core_operator.plan.statuses.reasons import Blocked, Blocking, worst
 from core_operator.plan.statuses.scaling_group import is_available, is_updated
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, topology_condition
 from shared_api import names
@@ -106,7 +106,7 @@ def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> b
 
 def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Verdict:
     waiting = [gang.blocked for gang in state.gangs if gang.blocked is not None]
-    found = state.problem or worst(waiting)
+    found = state.problem or worst(waiting) or _updating(pcs)
     message = f"{available}/{pcs.spec.replicas} replicas available"
     if found is not None:
         message = f"{message}; {found.message}"
@@ -115,6 +115,12 @@ def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Verdict:
         message = f"{message} (and {others} more {'gang' if others == 1 else 'gangs'})"
     ready = state.problem is None and available >= pcs.spec.replicas
     return Verdict(ready=ready, message=message, blocked=found)
+
+
+def _updating(pcs: PodCliqueSet) -> Blocked | None:
+    """What a set waits for that serves and has pods of an old template to replace."""
+    said = find(pcs.status.conditions, names.CONDITION_UPDATING) if pcs.status else None
+    return None if said is None else Blocked(Blocking.UPDATING, said.message)
 
 
 def _listed(

@@ -52,6 +52,7 @@ class Blocking(StrEnum):
     GATED = "HeldByGates"
     UNSCHEDULABLE = "PodsNotScheduled"
     NOT_READY = "PodsNotReady"
+    UPDATING = names.CONDITION_UPDATING
     PROGRESSING = "Progressing"
 
 

@@ -11,6 +11,7 @@ from core_operator.plan import naming
 from core_operator.plan.statuses.conditions import Observation, Verdict, find, rendered
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.reasons import Blocked, Blocking, word, worst
+from core_operator.plan.statuses.update_progress import GroupUpdate, group_progress, is_turn_of
 from shared_api import names
 from shared_api.models import (
     Condition,
@@ -25,7 +26,10 @@ _NOTHING_KNOWN = PodCliqueStatus()
 
 
 def scaling_group_status(
-    group: PodCliqueScalingGroup, cliques: Sequence[PodClique], now: datetime
+    group: PodCliqueScalingGroup,
+    cliques: Sequence[PodClique],
+    now: datetime,
+    update: GroupUpdate | None = None,
 ) -> JsonObject:
     """What core applies; `cliques` are the PodCliques that the group controls."""
     copies = _copies(group, cliques)
@@ -35,7 +39,10 @@ def scaling_group_status(
     verdict = _verdict(group, copies, available)
     status: JsonObject = {
         "conditions": rendered(
-            (*verdict.conditions(observation), _breached(group, copies, observation))
+            (
+                *verdict.conditions(observation),
+                _breached(group, copies, observation, is_updating=is_turn_of(update)),
+            )
         ),
         "replicas": group.spec.replicas,
         "scheduledReplicas": _count(group, copies, is_scheduled),
@@ -45,7 +52,7 @@ def scaling_group_status(
     }
     if group.metadata.generation is not None:
         status["observedGeneration"] = group.metadata.generation
-    return status
+    return status | group_progress(before, update, now)
 
 
 def is_available(clique: PodClique | None) -> bool:
@@ -131,9 +138,18 @@ def _breached(
     group: PodCliqueScalingGroup,
     copies: Mapping[str, tuple[PodClique, ...]],
     observation: Observation,
+    *,
+    is_updating: bool,
 ) -> Condition:
     whole = _count(group, copies, lambda clique: not _is_breached(clique))
     breached = whole < group.spec.min_available
+    if is_updating:
+        return observation.condition(
+            names.CONDITION_MIN_AVAILABLE_BREACHED,
+            holds=None,
+            reason=names.REASON_UPDATE_IN_PROGRESS,
+            message=f"{whole} copies have their minimum, minimum {group.spec.min_available}",
+        )
     return observation.condition(
         names.CONDITION_MIN_AVAILABLE_BREACHED,
         holds=breached,

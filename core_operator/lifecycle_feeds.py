@@ -1,0 +1,184 @@
+"""What wakes whom while a set is updated or counts down.
+
+Outside of an update none of this wakes anybody: that a pod became ready matters to the next
+step of an update, and a set that starts has thousands of such events. So pods are passed on
+only for sets whose record says that an update goes on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from core_operator import wakes
+from core_operator.caches import OWNER
+from core_operator.plan.statuses.conditions import find
+from core_operator.plan.statuses.scaling_group import clique_blocked
+from core_operator.view import View
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.models import PodClique, PodCliqueSet
+from shared_api.runtime.cache import key_of
+from shared_api.runtime.ownership import Applied
+from shared_api.runtime.predicates import Watched, more_than_status
+from shared_api.runtime.queue import Queue
+from shared_api.runtime.sources import Keys, feed, its_controller, its_label, itself
+
+_COUNTDOWN = (
+    names.CONDITION_GANG_TERMINATION_PENDING,
+    names.CONDITION_GANG_TERMINATION_IN_PROGRESS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The controllers that take part."""
+
+    sets: Queue[ObjectKey]
+    groups: Queue[ObjectKey]
+    cliques: Queue[ObjectKey]
+    lifecycle: Queue[ObjectKey]
+    set_statuses: Queue[ObjectKey]
+    clique_statuses: Queue[ObjectKey]
+    group_statuses: Queue[ObjectKey]
+
+
+def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
+    """Have all of them told; statuses after a delay."""
+    caches = view.caches
+    feed(queues.lifecycle, caches.sets, itself, when=more_than_status)
+    feed(queues.lifecycle, caches.cliques, wakes.its_set, when=countdown_differs)
+    # With OnDelete no update goes on, and yet its counts follow what the user deletes.
+    feed(queues.lifecycle, caches.cliques, wakes.its_set, when=counts_differ, delay=delay)
+    changed = _while_updating(view, wakes.its_set)
+    feed(queues.lifecycle, caches.cliques, changed, when=wakes.needs_mending)
+    feed(queues.lifecycle, caches.cliques, changed, when=waits_otherwise, delay=delay)
+    feed(queues.lifecycle, caches.pods, changed, when=step_is_done)
+
+    feed(queues.sets, caches.sets, itself, when=record_differs)
+    feed(queues.groups, caches.sets, partial(_groups, view), when=record_differs)
+    feed(
+        queues.group_statuses, caches.sets, partial(_groups, view), when=record_differs, delay=delay
+    )
+    of_pod = _while_updating(view, its_label(names.LABEL_PCSG))
+    feed(queues.groups, caches.pods, of_pod, when=step_is_done)
+    feed(queues.group_statuses, caches.pods, of_pod, when=step_is_done, delay=delay)
+
+    feed(queues.cliques, caches.sets, partial(_cliques, view), when=record_differs)
+    feed(
+        queues.clique_statuses,
+        caches.sets,
+        partial(_cliques, view),
+        when=record_differs,
+        delay=delay,
+    )
+    alone = _while_updating(view, its_controller("PodClique"))
+    feed(queues.cliques, caches.pods, alone, when=step_is_done)
+    # A copy may be replaced when the others serve: news for all PodCliques of its group.
+    siblings = _while_updating(view, partial(_siblings, view))
+    feed(queues.cliques, caches.pods, siblings, when=step_is_done)
+
+    feed(queues.set_statuses, caches.sets, itself, when=told_differs, delay=delay)
+
+
+def record_differs(old: Applied[PodCliqueSet] | None, new: Applied[PodCliqueSet] | None) -> bool:
+    """The turn has passed on, or an update began or ended."""
+    return new is not None and _record(old) != _record(new)
+
+
+def told_differs(old: Applied[PodCliqueSet] | None, new: Applied[PodCliqueSet] | None) -> bool:
+    """What is told of an update is not what it was."""
+    return old is not None and new is not None and _told(old) != _told(new)
+
+
+def countdown_differs(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique counts down, does so no more, or has recovered."""
+    before, after = _counts(old), _counts(new)
+    return before != after and any(kind in of for of in (before, after) for kind in _COUNTDOWN)
+
+
+def counts_differ(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique that has been updated once has other numbers than before."""
+    if old is None or new is None or old.object.status is None or new.object.status is None:
+        return False
+    before, after = old.object.status, new.object.status
+    return after.update_progress is not None and (
+        (before.updated_replicas, before.ready_replicas)
+        != (after.updated_replicas, after.ready_replicas)
+    )
+
+
+def waits_otherwise(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique waits for something else than before, as it says."""
+    return old is not None and new is not None and _blocked(old) != _blocked(new)
+
+
+def step_is_done(old: Pod | None, new: Pod | None) -> bool:
+    """A pod came, went, got a node, became ready, or is so no more."""
+    return wakes.pod_settled(old, new) or wakes.pod_moved_on(old, new)
+
+
+def _while_updating(view: View, keys: Keys[Watched]) -> Keys[Watched]:
+    def of(value: Watched) -> Iterable[ObjectKey]:
+        if any(_record(view.caches.sets.get(key)) for key in wakes.its_set(value)):
+            yield from keys(value)
+
+    return of
+
+
+def _groups(view: View, pcs: Watched) -> Iterable[ObjectKey]:
+    return map(key_of, view.caches.groups.by_index(OWNER, _uid(pcs)))
+
+
+def _cliques(view: View, pcs: Applied[PodCliqueSet]) -> Iterable[ObjectKey]:
+    """The PodCliques of the replica whose turn it is, or was."""
+    status = pcs.object.status
+    record = status.update_progress if status is not None else None
+    turns = {str(one.replica_index) for one in record.currently_updating} if record else set()
+    owners = [_uid(pcs), *map(_uid, view.caches.groups.by_index(OWNER, _uid(pcs)))]
+    for owner in owners:
+        for clique in view.caches.cliques.by_index(OWNER, owner):
+            if clique.metadata.labels.get(names.LABEL_PCS_REPLICA_INDEX) in turns:
+                yield key_of(clique)
+
+
+def _siblings(view: View, pod: Watched) -> Iterable[ObjectKey]:
+    for key in its_label(names.LABEL_PCSG)(pod):
+        group = view.caches.groups.get(key)
+        if group is not None:
+            yield from map(key_of, view.caches.cliques.by_index(OWNER, _uid(group)))
+
+
+def _record(pcs: Applied[PodCliqueSet] | None) -> object:
+    status = pcs.object.status if pcs is not None else None
+    if status is None or status.update_progress is None:
+        return None
+    record = status.update_progress
+    if record.update_ended_at is not None:
+        return None
+    turns = tuple(one.replica_index for one in record.currently_updating)
+    return status.current_generation_hash, record.update_started_at, turns
+
+
+def _told(pcs: Applied[PodCliqueSet]) -> object:
+    conditions = pcs.object.status.conditions if pcs.object.status is not None else ()
+    found = find(conditions, names.CONDITION_UPDATING)
+    return None if found is None else found.message
+
+
+def _counts(clique: Applied[PodClique] | None) -> dict[str, object]:
+    status = clique.object.status if clique is not None else None
+    conditions = status.conditions if status is not None else ()
+    kinds = (*_COUNTDOWN, names.CONDITION_MIN_AVAILABLE_BREACHED)
+    return {
+        found.type: (found.status, found.message) for found in conditions if found.type in kinds
+    }
+
+
+def _blocked(clique: Applied[PodClique]) -> object:
+    found = clique_blocked(clique.object)
+    return None if found is None else found.message
+
+
+def _uid(value: Watched) -> str:
+    return value.metadata.uid or ""

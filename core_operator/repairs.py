@@ -1,0 +1,91 @@
+"""How long gangs take to be whole again after they lost pods, and who took the pods.
+
+A pod that served and is lost without our doing (evicted, preempted, its node gone or drained,
+failed) opens a repair of its gang; the repair is closed when all PodCliques of the gang have
+their pods ready again. The pod's own word about why it goes is told as an Event. What is being
+repaired is known only here and now: a restart measures only what happens after it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from core_operator.caches import OWNER, Caches
+from core_operator.metrics import CoreMetrics
+from core_operator.plan.disruption import is_serving, why_lost
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.models import KubeObject, PodClique
+from shared_api.runtime.clock import Clock
+from shared_api.runtime.predicates import controller_uid
+
+EVENT_POD_LOST = "PodLost"
+
+_REMEMBERED = 20_000
+
+Tell = Callable[[KubeObject, str, str], None]
+
+
+class Repairs:
+    """Gangs that are not whole, and since when."""
+
+    def __init__(self, caches: Caches, metrics: CoreMetrics, clock: Clock) -> None:
+        self._caches = caches
+        self._metrics = metrics
+        self._clock = clock
+        self._expected: OrderedDict[str, None] = OrderedDict()
+        self._since: dict[ObjectKey, float] = {}
+        self.tell: Tell = lambda *_: None
+        """Records a warning about an object."""
+        caches.pods.subscribe(self._on_pod)
+
+    def expect(self, pod: Pod) -> None:
+        """Be told that we delete a pod ourselves."""
+        self._expected[pod.metadata.uid] = None
+        if len(self._expected) > _REMEMBERED:
+            self._expected.popitem(last=False)
+
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and is_serving(old) and (new is None or not is_serving(new)):
+            self._lost(old, new or old)
+        elif new is not None and is_serving(new) and (old is None or not is_serving(old)):
+            self._close(_gang(new))
+
+    def _lost(self, was: Pod, pod: Pod) -> None:
+        clique = self._owner(pod)
+        if pod.metadata.uid in self._expected or clique is None:
+            return
+        self._since.setdefault(_gang(pod), self._clock.monotonic())
+        why = why_lost(pod)
+        self._metrics.lost.labels(why.cause.value).inc()
+        on = f" on {was.spec.node_name}" if was.spec.node_name else ""
+        self.tell(clique, EVENT_POD_LOST, f"pod {pod.metadata.name}{on} is lost: {why.message}")
+
+    def _owner(self, pod: Pod) -> PodClique | None:
+        """The PodClique of a pod, unless it goes away with its pods."""
+        found = self._caches.cliques.get_by_uid(controller_uid(pod) or "")
+        if found is None or found.metadata.deletion_timestamp is not None:
+            return None
+        return found.object
+
+    def _close(self, gang: ObjectKey) -> None:
+        since = self._since.get(gang)
+        if since is None:
+            return
+        known = self._caches.gangs.get(gang)
+        if known is None:
+            del self._since[gang]
+            return
+        for group in known.object.spec.podgroups:
+            clique = self._caches.cliques.get(ObjectKey(gang.namespace, group.name))
+            if clique is None:
+                return
+            pods = self._caches.pods.by_index(OWNER, clique.metadata.uid or "")
+            if sum(map(is_serving, pods)) < clique.object.spec.replicas:
+                return
+        del self._since[gang]
+        self._metrics.repair_seconds.observe(self._clock.monotonic() - since)
+
+
+def _gang(pod: Pod) -> ObjectKey:
+    return ObjectKey(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_PODGANG, ""))

@@ -1,0 +1,165 @@
+"""Pods that are taken away: evicted, preempted, stranded on a dead node. All come back."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from core_operator.caches import GANGS, SETS
+from local_cluster.cluster import Cluster
+from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.resources import PODS
+from tests.core.kit import clique, holds, is_ready
+from tests.core.stage import Stage, on_stage, workload
+
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+
+DOOMED = "disruption-node"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(core_cluster: Cluster) -> AsyncIterator[Stage]:
+    async with on_stage(core_cluster) as shared:
+        yield shared
+
+
+@pytest.fixture
+def doomed_node(core_cluster: Cluster) -> Iterator[str]:
+    """A node that only pods with its toleration use, and that a test may destroy."""
+    node = core_cluster.kubectl("get", "node", "node-0", "-ojson").stdout
+    template = json.loads(node)
+    metadata = template["metadata"]
+    labels = {**metadata["labels"], "kubernetes.io/hostname": DOOMED}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": DOOMED, "labels": labels, "annotations": metadata["annotations"]},
+        "spec": {"taints": [{"key": "example.com/doomed", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": template["status"]["allocatable"],
+            "capacity": template["status"]["capacity"],
+        },
+    }
+    core_cluster.kubectl("create", "-f", "-", input=json.dumps(manifest))
+    try:
+        yield DOOMED
+    finally:
+        core_cluster.kubectl("delete", "node", DOOMED, "--ignore-not-found", "--wait=false")
+
+
+async def begin(stage: Stage, name: str, **spec: Any) -> dict[str, set[str]]:
+    one = clique("a", 3, minAvailable=2, **spec)
+    await stage.person.create(workload(name, cliques=[one], groups=[]))
+    await stage.until_ready(name, 3)
+    await stage.until(lambda: holds(stage.person.get(SETS, name), "Ready"))
+    return stage.uids(name)
+
+
+def repaired(stage: Stage) -> float:
+    return stage.operator.metric("grove_gang_repair_seconds_count")
+
+
+async def until_repaired(stage: Stage, name: str, lost: LooseObject, before: float) -> None:
+    """Wait until the lost pod's place is taken, the gang knows it, and the time was taken."""
+    podclique = f"{name}-0-a"
+    index = lost.metadata.labels["grove.io/podclique-pod-index"]
+    await stage.until(
+        lambda: (
+            (new := stage.person.pods_of(podclique).get(index)) is not None
+            and new.metadata.uid != lost.metadata.uid
+            and is_ready(new)
+            and new.metadata.name in _references(stage, f"{name}-0")
+        )
+    )
+    await stage.until_ready(name, 3)
+    await stage.operator.until_idle(60)
+    assert repaired(stage) == before + 1
+
+
+def _references(stage: Stage, gang: str) -> list[str]:
+    groups = stage.person.one(GANGS, gang).spec["podgroups"]
+    return [found["name"] for group in groups for found in group["podReferences"]]
+
+
+async def test_an_evicted_pod_is_replaced_alone_and_the_time_is_measured(stage: Stage) -> None:
+    before = await begin(stage, "evict")
+    lost, count = stage.person.pods_of("evict-0-a")["1"], repaired(stage)
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": lost.metadata.name, "namespace": stage.person.namespace},
+    }
+    path = f"/api/v1/namespaces/{stage.person.namespace}/pods/{lost.metadata.name}/eviction"
+    stage.cluster.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(eviction))
+    await until_repaired(stage, "evict", lost, count)
+    kept = before["evict-0-a"] & stage.uids("evict")["evict-0-a"]
+    assert len(kept) == 2
+    note = await stage.person.until_event("evict-0-a", "PodLost", 60)
+    assert note.startswith(f"pod {lost.metadata.name} on node-")
+    assert "EvictionByEvictionAPI" in note or "somebody deleted it" in note
+    await stage.remove("evict")
+
+
+async def test_a_pod_that_its_kubelet_evicts_is_replaced(stage: Stage) -> None:
+    await begin(stage, "kubelet")
+    lost, count = stage.person.pods_of("kubelet-0-a")["0"], repaired(stage)
+    failed = {"phase": "Failed", "reason": "Evicted", "conditions": [], "containerStatuses": []}
+    await stage.person.change_status(PODS, lost.metadata.name, failed)
+    await until_repaired(stage, "kubelet", lost, count)
+    assert stage.operator.metric("grove_pods_lost_total", cause="Evicted") >= 1
+    await stage.remove("kubelet")
+
+
+async def test_pods_of_a_deleted_node_are_replaced_on_another(
+    stage: Stage, doomed_node: str
+) -> None:
+    tolerates = [{"key": "example.com/doomed", "operator": "Exists"}]
+    wish = {
+        "preference": {
+            "matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": [doomed_node]}
+            ]
+        },
+        "weight": 100,
+    }
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    await begin(stage, "node", podSpec={"tolerations": tolerates, "affinity": affinity})
+    stranded = {pod.metadata.uid for pod in stage.pods("node") if pod.spec["nodeName"] == DOOMED}
+    assert stranded
+    stage.cluster.kubectl("delete", "node", doomed_node)
+    # What removes such pods is Kubernetes itself, after a while; here the same, at once.
+    for pod in stage.pods("node"):
+        if pod.metadata.uid in stranded:
+            await stage.person.delete(pod, PODS)
+    await stage.until(
+        lambda: (
+            len(found := stage.pods("node")) == 3
+            and all(map(is_ready, found))
+            and all(pod.spec["nodeName"] != DOOMED for pod in found)
+        )
+    )
+    await stage.remove("node")
+
+
+async def test_a_pod_that_hangs_in_termination_does_not_hold_up_its_gang(stage: Stage) -> None:
+    one = clique("a", 3, minAvailable=2, podSpec={"terminationGracePeriodSeconds": 60})
+    one["annotations"] = {TERMINATES_AFTER: NEVER}
+    await stage.person.create(workload("hang", cliques=[one], groups=[]))
+    await stage.until_ready("hang", 3)
+    lost, count = stage.person.pods_of("hang-0-a")["2"], repaired(stage)
+    await stage.person.delete(lost, PODS)
+    await until_repaired(stage, "hang", lost, count)
+    still_there = stage.person.get(PODS, lost.metadata.name)
+    assert still_there is not None
+    assert still_there.metadata.is_terminating
+    for pod in stage.person.pods:
+        await stage.person.change(PODS, pod.metadata.name, _ends_at_once())
+    await stage.person.change(PODS, lost.metadata.name, _ends_at_once())
+    await stage.remove("hang")
+
+
+def _ends_at_once() -> dict[str, object]:
+    return {"metadata": {"annotations": {TERMINATES_AFTER: None}}}

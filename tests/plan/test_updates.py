@@ -1,0 +1,228 @@
+"""Whose turn an update is, and what of it may be replaced now."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core_operator.plan.expansion import expand
+from core_operator.plan.guards import breaks_group, breaks_minimum
+from core_operator.plan.podcliques import standalone_podclique
+from core_operator.plan.pods import plan_pods
+from core_operator.plan.preparation import Preparation, index_of
+from core_operator.plan.progress import plan_progress
+from core_operator.plan.replicas import CliqueFacts, CopyFacts, GroupFacts, ReplicaFacts
+from core_operator.plan.updates import (
+    Turn,
+    copies_to_replace,
+    held_back,
+    next_replica,
+    pods_to_replace,
+    updating_replica,
+)
+from shared_api import names
+from shared_api.models import OwnerReference, PodClique, PodCliqueSet
+from tests.plan.pod_samples import (
+    BACKEND,
+    BOUND,
+    NOW,
+    READY,
+    RELEASED,
+    PodState,
+    pod,
+    podclique,
+)
+from tests.plan.samples import clique, pod_clique_set, pod_spec
+
+OLD, NEW = "old", "new"
+States = list[tuple[PodState, str]]
+
+
+def facts(states: States, minimum: int = 1, said: str = NEW, name: str = "a") -> CliqueFacts:
+    pods = [
+        pod(index, state, clique=name, labels={names.LABEL_POD_TEMPLATE_HASH: made})
+        for index, (state, made) in enumerate(states)
+    ]
+    return CliqueFacts(name, NEW, said, len(states), minimum, tuple(pods))
+
+
+def replaced(states: States, minimum: int = 1) -> list[int]:
+    found = facts(states, minimum)
+    return [found.pods.index(one) for one in pods_to_replace(found)]
+
+
+@pytest.mark.parametrize(
+    ("states", "minimum", "expected"),
+    [
+        ([(READY, OLD), (READY, OLD)], 2, [0]),
+        ([(READY, NEW), (READY, OLD)], 2, [1]),
+        ([(BOUND, NEW), (READY, OLD)], 1, []),
+        ([(RELEASED, NEW), (READY, OLD), (READY, OLD)], 1, []),
+        ([(READY, OLD), (BOUND, OLD), (RELEASED, OLD)], 3, [1, 2]),
+        ([(READY, OLD), (READY, OLD), (RELEASED, NEW)], 1, [0]),
+        ([(READY, OLD), (READY, OLD), (RELEASED, NEW)], 2, []),
+        ([(READY, NEW), (READY, NEW)], 2, []),
+    ],
+    ids=[
+        "one-at-a-time",
+        "the-next",
+        "not-while-one-starts",
+        "not-while-one-waits",
+        "the-idle-at-once",
+        "one-further-on-is-no-hindrance",
+        "unless-the-minimum-needs-it",
+        "done",
+    ],
+)
+def test_one_pod_that_serves_goes_at_a_time(
+    states: States, minimum: int, expected: list[int]
+) -> None:
+    assert replaced(states, minimum) == expected
+
+
+def test_a_podclique_that_was_not_given_the_template_yet_replaces_nothing() -> None:
+    assert pods_to_replace(facts([(BOUND, OLD)], said=OLD)) == ()
+
+
+def copies(*of: States, minimum: int = 1) -> frozenset[int]:
+    found = tuple(CopyFacts(index, (facts(states),)) for index, states in enumerate(of))
+    return copies_to_replace(GroupFacts("g", minimum, found))
+
+
+def test_one_copy_that_serves_goes_at_a_time() -> None:
+    good, old, down = [(READY, NEW)], [(READY, OLD)], [(BOUND, NEW)]
+    assert copies(old, old, minimum=2) == {0}
+    assert copies(good, old, minimum=2) == {1}
+    assert copies(down, old, old) == frozenset()
+    assert copies(old, [(BOUND, OLD)], [(RELEASED, OLD)]) == {1, 2}
+    assert copies(old, old, down) == {0}
+    assert copies(old, old, down, minimum=2) == frozenset()
+
+
+def replica(index: int, states: States, minimum: int = 2) -> ReplicaFacts:
+    return ReplicaFacts(index, (facts(states, minimum),), ())
+
+
+GOOD = [(READY, NEW), (READY, NEW)]
+SERVING = [(READY, OLD), (READY, OLD)]
+UNREADY = [(READY, OLD), (BOUND, OLD)]
+UNSCHEDULED = [(READY, OLD), (RELEASED, OLD)]
+
+
+@pytest.mark.parametrize(
+    ("states", "current", "expected"),
+    [
+        ([SERVING, UNREADY, UNSCHEDULED], None, Turn(2)),
+        ([SERVING, UNREADY, SERVING], None, Turn(1)),
+        ([SERVING, SERVING], None, Turn(0)),
+        ([SERVING, UNSCHEDULED], 0, Turn(0)),
+        ([[(READY, NEW), (BOUND, NEW)], SERVING], 0, Turn(0)),
+        ([GOOD, SERVING], 0, Turn(1)),
+        ([[(READY, NEW), (BOUND, NEW)], SERVING], None, Turn(None, waits_for=0)),
+        ([[(READY, NEW), (RELEASED, NEW)], SERVING], None, Turn(1)),
+        ([GOOD, GOOD], 1, Turn(None)),
+        ([GOOD], 7, Turn(None)),
+    ],
+    ids=[
+        "unscheduled-first",
+        "then-unready",
+        "then-by-index",
+        "what-was-begun-is-finished",
+        "and-serves-again",
+        "then-the-next",
+        "another-one-starts",
+        "another-one-has-no-room",
+        "done",
+        "scaled-in",
+    ],
+)
+def test_the_worst_replica_is_next(
+    states: list[States], current: int | None, expected: Turn
+) -> None:
+    replicas = [replica(index, of) for index, of in enumerate(states)]
+    assert next_replica(replicas, current) == expected
+
+
+def workload(*, strategy: Any = "RollingRecreate", **status: Any) -> PodCliqueSet:
+    manifest = pod_clique_set(clique("a", 2), replicas=2).manifest()
+    manifest["spec"]["updateStrategy"] = {"type": strategy}  # type: ignore[index, call-overload]
+    return PodCliqueSet.model_validate({**manifest, "status": status})
+
+
+def test_an_update_begins_goes_on_from_its_record_and_ends() -> None:
+    first = plan_progress(workload(), "h1", [replica(0, GOOD)], {}, NOW)
+    assert first.manifest() == {"currentGenerationHash": "h1"}
+    replicas = [replica(0, SERVING), replica(1, SERVING)]
+    begun = plan_progress(workload(currentGenerationHash="h1"), "h2", replicas, {}, NOW)
+    assert (begun.is_active, begun.turn) == (True, Turn(0))
+    assert begun.message == "0/2 replicas updated; replica 0: 0/2 pods updated"
+    recorded = workload(**begun.manifest())
+    assert updating_replica(recorded, "h2") == 0
+    assert updating_replica(recorded, "h3") is None
+    done = [replica(0, GOOD), replica(1, GOOD)]
+    ended = plan_progress(recorded, "h2", done, {}, NOW + timedelta(minutes=1))
+    assert not ended.is_active
+    assert updating_replica(workload(**ended.manifest()), "h2") is None
+
+
+def test_templates_that_change_again_begin_anew_with_the_replica_that_was_begun() -> None:
+    replicas = [replica(0, SERVING), replica(1, SERVING)]
+    record = {"updateStartedAt": NOW, "currentlyUpdating": [{"replicaIndex": 1}]}
+    pcs = workload(currentGenerationHash="h1", updateProgress=record)
+    later = NOW + timedelta(minutes=1)
+    begun = plan_progress(pcs, "h2", replicas, {}, later)
+    assert begun.turn == Turn(1)
+    assert begun.record is not None
+    assert begun.record.update_started_at == later.replace(microsecond=0)
+
+
+def test_on_delete_is_over_when_it_begins_and_ends_what_goes_on() -> None:
+    replicas = [replica(0, SERVING)]
+    begun = plan_progress(
+        workload(strategy="OnDelete", currentGenerationHash="h1"), "h2", replicas, {}, NOW
+    )
+    assert not begun.is_active
+    record = {"updateStartedAt": NOW, "currentlyUpdating": [{"replicaIndex": 0}]}
+    pcs = workload(strategy="OnDelete", currentGenerationHash="h2", updateProgress=record)
+    taken_over = plan_progress(pcs, "h2", replicas, {}, NOW)
+    assert not taken_over.is_active
+    assert updating_replica(workload(**taken_over.manifest()), "h2") is None
+    # Back again, nothing is replaced: the PodCliques have the template, and pods are the user's.
+    again = plan_progress(workload(**taken_over.manifest()), "h2", replicas, {}, NOW)
+    assert not again.is_active
+
+
+def test_a_podclique_that_has_to_wait_keeps_the_template_of_its_pods() -> None:
+    def made(version: int, replicas: int | None = None) -> dict[str, Any]:
+        template = clique("a", 2, pod=pod_spec(version=version), labels={"v": str(version)})
+        pcs = pod_clique_set(template)
+        instance = expand(pcs, {}).cliques[0]
+        owner = OwnerReference(api_version="v1", kind="Any", name="o", uid="o")
+        return standalone_podclique(pcs, instance, owner, replicas)
+
+    live = PodClique.model_validate(made(1))
+    kept = held_back(made(2, replicas=5), live)
+    expected = made(1, replicas=5)
+    assert kept == expected
+
+
+def test_scaling_in_takes_surplus_pods_of_an_old_template_first() -> None:
+    owner = podclique(2, 1, labels={names.LABEL_POD_TEMPLATE_HASH: NEW})
+    made = [OLD, OLD, NEW, NEW]
+    pods = [
+        pod(index, READY, labels={names.LABEL_POD_TEMPLATE_HASH: template})
+        for index, template in enumerate(made)
+    ]
+    plan = plan_pods(owner, pods, 1, Preparation(BACKEND))
+    assert [index_of(one) for one in plan.keep] == [0, 2]
+
+
+def test_a_deletion_that_would_break_the_minimum_is_noticed() -> None:
+    pods = facts(SERVING).pods
+    assert breaks_minimum(pods, pods[:1], 2, 2, is_turn=False)
+    assert not breaks_minimum(pods, pods[:1], 2, 2, is_turn=True)
+    assert breaks_minimum(pods, pods, 2, 2, is_turn=True)
+    assert not breaks_minimum(pods, pods[:1], 1, 2, is_turn=False)
+    group = GroupFacts("g", 1, (CopyFacts(0, (facts(SERVING),)), CopyFacts(1, (facts([]),))))
+    assert breaks_group(group, 0)
+    assert not breaks_group(group, 1)
