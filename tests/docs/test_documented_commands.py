@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 _ROOT = Path(__file__).parent.parent.parent
 _PAGES = ("README.md", "docs/local-cluster.md")
 _IN_PLAY = ".venv/bin/python -m local_cluster"
+_INSTALLED = ("deploy/core", "deploy/backends/default", "deploy/backends/kai")
 
 
 def _commands(page: str) -> list[str]:
@@ -47,7 +48,7 @@ def test_every_documented_command_is_known_to_these_tests() -> None:
         f"{_IN_PLAY} kubectl get nodes",
         f"{_IN_PLAY} status",
         f"{_IN_PLAY} down",
-        "kubectl apply --server-side -k deploy/core",
+        *(f"kubectl apply --server-side -k {folder}" for folder in _INSTALLED),
     }
 
 
@@ -84,8 +85,9 @@ def test_cluster_to_play_with_comes_and_goes(state: Path) -> None:
     nodes = _run(f"{_IN_PLAY} kubectl get nodes")
     assert nodes.stdout.count(" Ready ") == 9, nodes.stdout
     # kubectl itself is never run as documented: it would reach for the user's own context.
-    applied = _run(f"{_IN_PLAY} kubectl apply --server-side -k deploy/core")
-    assert applied.returncode == 0, applied.stderr
+    for folder in _INSTALLED:
+        applied = _run(f"{_IN_PLAY} kubectl apply --server-side -k {folder}")
+        assert applied.returncode == 0, applied.stderr
     status = _run(f"{_IN_PLAY} status")
     assert status.returncode == 0, status.stdout
     assert "kube-scheduler" in status.stdout
