@@ -33,9 +33,16 @@ from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
-from shared_api.models import Condition, JsonObject, PodClique, PodCliqueSet
+from shared_api.models import (
+    Condition,
+    JsonObject,
+    PodClique,
+    PodCliqueSet,
+    PodCliqueSetStatus,
+)
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
+from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import controller_uid
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
@@ -55,7 +62,8 @@ class LifecycleReconciler:
         self._view = shop.view
         self._applier = applier
         self._updates = Updates(shop.view, shop.metrics)
-        self._sets = Target(kinds.SETS, shop.view.caches.sets)
+        # The cache remembers what the other manager has applied, so the values decide.
+        self._sets = Target(kinds.SETS, shop.view.caches.sets, _says_so)
         self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
         self._pods = Target(PODS, shop.view.caches.pods)
         self._looked_at: dict[str, float] = {}
@@ -176,6 +184,22 @@ class LifecycleReconciler:
     def _forget_the_gone(self) -> None:
         for uid in [uid for uid in self._looked_at if self._view.live_set(uid) is None]:
             del self._looked_at[uid]
+
+
+def _says_so(observed: Applied[PodCliqueSet], manifest: Mapping[str, object]) -> bool:
+    """Tell whether a set's status already has all that is ours, and nothing more of it."""
+    wanted = PodCliqueSetStatus.model_validate(manifest["status"])
+    live = observed.object.status or PodCliqueSetStatus()
+    return _ours(live) == _ours(wanted)
+
+
+def _ours(status: PodCliqueSetStatus) -> object:
+    told = (names.CONDITION_UPDATING, names.CONDITION_GANG_TERMINATION_PENDING)
+    return (
+        status.current_generation_hash,
+        status.update_progress,
+        [find(status.conditions, kind) for kind in told],
+    )
 
 
 def _conditions(
