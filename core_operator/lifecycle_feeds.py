@@ -5,9 +5,10 @@ step of an update, and a set that starts has thousands of such events. So pods a
 only for sets whose record says that an update goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 from core_operator import wakes
 from core_operator.caches import OWNER
@@ -22,7 +23,10 @@ from shared_api.runtime.cache import key_of
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import Keys, feed, its_controller, its_label, itself
+from shared_api.runtime.sources import feed, its_controller, its_label, itself
+
+W = TypeVar("W", bound=Watched)
+Differs: TypeAlias = Callable[[W | None, W | None], bool]
 
 _COUNTDOWN = (
     names.CONDITION_GANG_TERMINATION_PENDING,
@@ -50,34 +54,25 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=countdown_differs)
     # With OnDelete no update goes on, and yet its counts follow what the user deletes.
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=counts_differ, delay=delay)
-    changed = _while_updating(view, wakes.its_set)
-    feed(queues.lifecycle, caches.cliques, changed, when=wakes.needs_mending)
-    feed(queues.lifecycle, caches.cliques, changed, when=waits_otherwise, delay=delay)
-    feed(queues.lifecycle, caches.pods, changed, when=step_is_done)
+    feed(queues.lifecycle, caches.cliques, wakes.its_set, when=_during(view, wakes.needs_mending))
+    told: Differs[Applied[PodClique]] = _during(view, waits_otherwise)
+    feed(queues.lifecycle, caches.cliques, wakes.its_set, when=told, delay=delay)
 
-    feed(queues.sets, caches.sets, itself, when=record_differs)
-    feed(queues.groups, caches.sets, partial(_groups, view), when=record_differs)
-    feed(
-        queues.group_statuses, caches.sets, partial(_groups, view), when=record_differs, delay=delay
-    )
-    of_pod = _while_updating(view, its_label(names.LABEL_PCSG))
-    feed(queues.groups, caches.pods, of_pod, when=step_is_done)
-    feed(queues.group_statuses, caches.pods, of_pod, when=step_is_done, delay=delay)
-
-    feed(queues.cliques, caches.sets, partial(_cliques, view), when=record_differs)
-    feed(
-        queues.clique_statuses,
-        caches.sets,
-        partial(_cliques, view),
-        when=record_differs,
-        delay=delay,
-    )
-    alone = _while_updating(view, its_controller("PodClique"))
-    feed(queues.cliques, caches.pods, alone, when=step_is_done)
+    step: Differs[Pod] = _during(view, step_is_done)
+    its_group, its_clique = its_label(names.LABEL_PCSG), its_controller("PodClique")
+    feed(queues.lifecycle, caches.pods, wakes.its_set, when=step)
+    feed(queues.groups, caches.pods, its_group, when=step)
+    feed(queues.group_statuses, caches.pods, its_group, when=step, delay=delay)
+    feed(queues.cliques, caches.pods, its_clique, when=step)
     # A copy may be replaced when the others serve: news for all PodCliques of its group.
-    siblings = _while_updating(view, partial(_siblings, view))
-    feed(queues.cliques, caches.pods, siblings, when=step_is_done)
+    feed(queues.cliques, caches.pods, partial(_siblings, view), when=step)
 
+    groups, cliques = partial(_groups, view), partial(_cliques, view)
+    feed(queues.sets, caches.sets, itself, when=record_differs)
+    feed(queues.groups, caches.sets, groups, when=record_differs)
+    feed(queues.group_statuses, caches.sets, groups, when=record_differs, delay=delay)
+    feed(queues.cliques, caches.sets, cliques, when=record_differs)
+    feed(queues.clique_statuses, caches.sets, cliques, when=record_differs, delay=delay)
     feed(queues.set_statuses, caches.sets, itself, when=told_differs, delay=delay)
 
 
@@ -118,10 +113,15 @@ def step_is_done(old: Pod | None, new: Pod | None) -> bool:
     return wakes.pod_settled(old, new) or wakes.pod_moved_on(old, new)
 
 
-def _while_updating(view: View, keys: Keys[Watched]) -> Keys[Watched]:
-    def of(value: Watched) -> Iterable[ObjectKey]:
-        if any(_record(view.caches.sets.get(key)) for key in wakes.its_set(value)):
-            yield from keys(value)
+def _during(view: View, differs: Differs[W]) -> Differs[W]:
+    """The same, as long as the set that an object belongs to is being updated."""
+
+    def of(old: W | None, new: W | None) -> bool:
+        value = old if new is None else new
+        goes_on = value is not None and any(
+            _record(view.caches.sets.get(key)) for key in wakes.its_set(value)
+        )
+        return goes_on and differs(old, new)
 
     return of
 
