@@ -12,7 +12,7 @@ from local_cluster.bench import run_bench
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import BUILDS, build_of
 from local_cluster.cluster import Cluster, ClusterOptions, all_clusters
-from local_cluster.demo import run_demo
+from local_cluster.demo.run import run_demo
 from local_cluster.errors import ClusterError
 from local_cluster.lifecycle import down, up
 from local_cluster.process_logs import show_log
@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--again", action="store_true", help="drop what is cached first")
     build.add_argument("builds", nargs="*", metavar="BUILD", help=f"{', '.join(BUILDS)} (all)")
 
-    demo = _command(commands, "demo", _demo, "a cluster, and a gang on it", named=False)
+    demo = _command(commands, "demo", _demo, "a cluster, the product, and gangs on it", named=False)
     demo.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
     demo.add_argument("--once", action="store_true", help="end by itself instead of staying up")
 

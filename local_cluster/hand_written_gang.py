@@ -1,6 +1,6 @@
 """A gang written by hand for Kubernetes 1.36: a Workload, its PodGroup and gated pods.
 
-For the demo and for showing what the control plane does without the product.
+It shows what the control plane does without the product.
 """
 
 from local_cluster.api import Object

@@ -1,4 +1,4 @@
-"""The demo stays until Ctrl-C, whenever that comes, and then leaves nothing behind."""
+"""The demo leaves nothing behind, whenever Ctrl-C comes: before or after the product runs."""
 
 import signal
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.processes import gone
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def _read_until(process: subprocess.Popen[str], words: str) -> None:
     pytest.fail(f"{words!r} never came: {''.join(seen)}")
 
 
-@pytest.mark.parametrize("moment", ["API server ready", "stays up until Ctrl-C"])
+@pytest.mark.parametrize("moment", ["API server ready", "get schedulerbackends"])
 def test_interrupted_demo_leaves_nothing(
     demo: subprocess.Popen[str], tmp_path: Path, moment: str
 ) -> None:
     _read_until(demo, moment)
     demo.send_signal(signal.SIGINT)
-    assert demo.wait(timeout=30) in (0, 130)
+    assert demo.wait(timeout=60) in (0, 130)
     assert gone(tmp_path)
     assert list(tmp_path.iterdir()) == []

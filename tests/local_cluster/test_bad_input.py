@@ -9,6 +9,7 @@ import pytest
 
 from local_cluster.building.programs import BUILDS
 from local_cluster.cli import main
+from local_cluster.demo import installation
 
 _Usage = namedtuple("_Usage", "total used free")
 
@@ -49,6 +50,19 @@ def test_unknown_scheduler_is_refused_with_those_that_exist(
 ) -> None:
     said = _refusal(capsys, "up", "--scheduler", "slurm")
     assert said == "there is no scheduler 'slurm'. Choose from kai."
+    assert _no_cluster_left(home)
+
+
+def test_demo_without_the_repository_is_refused_with_where_to_get_it(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = home / "site-packages" / "local_cluster" / "demo" / "installation.py"
+    monkeypatch.setattr(installation, "__file__", str(elsewhere))
+    said = _refusal(capsys, "demo")
+    assert said == (
+        "the demo installs deploy/ and runs docs/samples/ of the repository, which did not come"
+        " with this package. Clone it and run `make demo` there."
+    )
     assert _no_cluster_left(home)
 
 

@@ -1,0 +1,59 @@
+"""The product's own manifests, from the repository onto the node that runs processes.
+
+They are the files that any cluster gets. The product is reached through them alone: nothing of
+it is imported, so an installation of this package without the repository has no demo.
+"""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from local_cluster.demo.narration import Narrator
+from local_cluster.errors import ClusterError
+from local_cluster.process_node.placement import place_on_process_node
+
+NAMESPACE = "grove-system"
+SAMPLES = "docs/samples"
+_PARTS = {"core-operator": "deploy/core", "backend-default": "deploy/backends/default"}
+_PATIENCE = "--timeout=120s"
+
+
+def repository() -> Path:
+    """Return the folder with the manifests, which is the one that this package lies in."""
+    root = Path(__file__).parents[2]
+    if not all((root / folder).is_dir() for folder in (*_PARTS.values(), SAMPLES)):
+        raise ClusterError(
+            f"the demo installs deploy/ and runs {SAMPLES}/ of the repository, which did not come"
+            " with this package",
+            "Clone it and run `make demo` there",
+        )
+    return root
+
+
+def install(narrator: Narrator) -> None:
+    """Apply core and the backend, and return when both say that they are available."""
+    lines = []
+    for folder in _PARTS.values():
+        listing = _placed(narrator, folder)
+        narrator.kubectl("apply", "--server-side", "-f", "-", input=listing)
+        lines.append(f"$ kubectl apply --server-side -k {folder}")
+    narrator.say(
+        "\n".join(
+            [
+                *lines,
+                "(as on any cluster, but with their pods sent to the node that runs processes)",
+            ]
+        )
+    )
+    for deployment in _PARTS:
+        place = f"--namespace={NAMESPACE}"
+        narrator.kubectl("rollout", "status", f"deployment/{deployment}", place, _PATIENCE)
+    available = "--for=condition=Available"
+    narrator.kubectl("wait", "schedulerbackend/default", available, _PATIENCE)
+
+
+def _placed(narrator: Narrator, folder: str) -> str:
+    rendered = narrator.kubectl("kustomize", str(narrator.root / folder))
+    items = [place_on_process_node(item) for item in yaml.safe_load_all(rendered) if item]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})

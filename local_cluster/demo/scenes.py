@@ -1,0 +1,121 @@
+"""The scenes of the demo, in their order.
+
+A scene changes one thing, waits until the cluster says what came of it, and shows that. Numbers
+in titles follow from `docs/samples` and from what a simulated node holds: 8 nodes have 64 GPUs,
+inference takes 24 of them, and the 40 that are left are 10 pods of training, not 12.
+"""
+
+import json
+import time
+from collections.abc import Callable
+
+from local_cluster.api import Object
+from local_cluster.demo import states
+from local_cluster.demo.installation import NAMESPACE, SAMPLES, install
+from local_cluster.demo.narration import Narrator
+from local_cluster.simulation.nodes import simulated_node
+from shared_api import names
+
+NODES = 8
+_SETS = f"/apis/{names.GROVE_GROUP}/{names.VERSION}/namespaces/default/podcliquesets"
+_GANGS = f"/apis/{names.SCHEDULER_GROUP}/{names.VERSION}/namespaces/default/podgangs"
+_BACKEND = "backend-default"
+
+
+def the_cluster(narrator: Narrator) -> None:
+    """Show what there is to schedule on."""
+    narrator.title(f"{NODES} simulated nodes with 8 GPUs each, and 1 node that runs processes")
+    narrator.show("get nodes -L local-cluster/rack")
+
+
+def the_product(narrator: Narrator) -> None:
+    """Install core and one backend."""
+    narrator.title("The product: core, and the backend for kube-scheduler")
+    install(narrator)
+    narrator.show(f"get deployments -n {NAMESPACE}")
+    narrator.show("get schedulerbackends")
+
+
+def a_gang_that_fits(narrator: Narrator) -> None:
+    """Run disaggregated inference."""
+    narrator.title("Inference that fits: 2 prefill and 4 decode pods with 4 GPUs each")
+    started = narrator.apply(f"{SAMPLES}/inference.yaml")
+    narrator.wait(_SETS, states.is_ready("inference"), "inference to be ready")
+    _tell_bound(narrator, "inference", f"and ready {time.monotonic() - started:.1f} s after apply")
+    narrator.show("get pcs,podgangs")
+    columns = "POD:.metadata.name,NODE:.spec.nodeName,STATUS:.status.phase"
+    narrator.show(f"get pods -o custom-columns={columns}")
+
+
+def a_gang_that_does_not(narrator: Narrator) -> None:
+    """Ask for more than is left: nothing is bound, and that is explained."""
+    narrator.title("Training that is too big: 12 pods with 4 GPUs each, and room for 10")
+    narrator.apply(f"{SAMPLES}/training.yaml")
+    gangs = narrator.wait(_GANGS, states.is_refused("training-0"), "training to be refused")
+    waiting = states.waits_because("training", "PodsNotScheduled")
+    narrator.wait(_SETS, waiting, "training to say that it is not scheduled")
+    _tell_bound(narrator, "training", "and the set and its gang say why")
+    narrator.show("get pcs,podgangs")
+    scheduled = states.condition(gangs, "training-0", names.CONDITION_SCHEDULED)
+    narrator.say(f"Condition Scheduled of the PodGang:\n{scheduled['message']}")
+
+
+def room_is_made(narrator: Narrator) -> None:
+    """Add a node."""
+    narrator.title("Room is made: one node more")
+    started = time.monotonic()
+    narrator.say(narrator.kubectl("create", "-f", "-", input=json.dumps(simulated_node(NODES))))
+    narrator.wait(_SETS, states.is_ready("training"), "training to be ready")
+    _tell_bound(narrator, "training", f"and ready {time.monotonic() - started:.1f} s later")
+    narrator.show("get pcs,podgangs")
+
+
+def the_backend_goes(narrator: Narrator) -> None:
+    """Scale the backend to nothing: what runs stays, what is new waits and says for whom."""
+    narrator.title("The backend is switched off: what runs stays, what is new waits")
+    before = states.running(_pods(narrator))
+    narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=0")
+    narrator.wait(
+        f"/api/v1/namespaces/{NAMESPACE}/pods",
+        lambda pods: not pods,
+        "the backend's processes to end",
+        labelSelector=f"{names.LABEL_APP_NAME}={_BACKEND}",
+    )
+    narrator.apply(f"{SAMPLES}/evaluation.yaml")
+    lost = states.waits_because("evaluation", names.REASON_BACKEND_UNAVAILABLE)
+    found = narrator.wait(_SETS, lost, "evaluation to miss its backend")
+    narrator.show("get pcs")
+    ready = states.condition(found, "evaluation", names.CONDITION_READY)
+    narrator.say(f"Condition Ready of the PodCliqueSet:\n{ready['message']}")
+    after = states.running(_pods(narrator))
+    narrator.say(f"{len(before & after)} of {len(before)} pods run on as if nothing had happened")
+
+
+def the_backend_comes(narrator: Narrator) -> None:
+    """Scale it up again: what waited runs."""
+    narrator.title("The backend is switched on again")
+    started = time.monotonic()
+    narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=1")
+    narrator.wait(_SETS, states.is_ready("evaluation"), "evaluation to be ready")
+    _tell_bound(narrator, "evaluation", f"and ready {time.monotonic() - started:.1f} s later")
+    narrator.show("get pcs")
+
+
+SCENES: tuple[Callable[[Narrator], None], ...] = (
+    the_cluster,
+    the_product,
+    a_gang_that_fits,
+    a_gang_that_does_not,
+    room_is_made,
+    the_backend_goes,
+    the_backend_comes,
+)
+
+
+def _tell_bound(narrator: Narrator, of_set: str, more: str) -> None:
+    narrator.say(f"{states.bound_of_all(_pods(narrator), of_set)}, {more}")
+
+
+def _pods(narrator: Narrator) -> list[Object]:
+    pods: list[Object] = json.loads(narrator.kubectl("get", "pods", "-o", "json"))["items"]
+    return pods
