@@ -70,6 +70,18 @@ def test_a_gang_that_waits_for_gpus() -> None:
             "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 not placed: queue is over its quota",
         ),
         (
+            [replace(RELEASED, said="pod group is unschedulable, waiting for minCount pods")] * 2,
+            (
+                condition(
+                    "Scheduled",
+                    "False",
+                    "Unschedulable",
+                    "0/2 pods scheduled: 0/8 nodes are available: 8 Insufficient nvidia.com/gpu",
+                ),
+            ),
+            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 wait for nvidia.com/gpu",
+        ),
+        (
             [GATED, GATED],
             (),
             "NotProgrammed: gang w-0: 2/2 pods held until backend example has programmed the gang",

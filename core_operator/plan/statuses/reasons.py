@@ -171,12 +171,16 @@ def _backend(gang: PodGang | None) -> str:
 def _scheduling_causes(gang: PodGang | None, pods: Sequence[Pod]) -> Sequence[str]:
     """What each pod waits for. A scheduler tells it of one pod, of each, or of the gang."""
     told = [cause for pod in pods if (cause := _scheduling_cause(pod))]
+    scheduled = _condition(gang, names.CONDITION_SCHEDULED)
+    said = scheduled.message if scheduled is not None and scheduled.status != "True" else ""
+    if said and not any(cause.startswith("wait for ") for cause in told):
+        # What pods say names nothing that is short; the backend may have found who does.
+        _, _, words = said.partition(": ")
+        if words or not told:
+            return [scheduling_cause(words or said)] * len(pods)
     if told:
         return [*told, *["wait for the rest of the gang"] * (len(pods) - len(told))]
-    scheduled = _condition(gang, names.CONDITION_SCHEDULED)
-    if scheduled is None or scheduled.status == "True" or not scheduled.message:
-        return ()
-    return [scheduling_cause(scheduled.message)] * len(pods)
+    return ()
 
 
 def _scheduling_cause(pod: Pod) -> str:
