@@ -18,6 +18,7 @@ from core_operator.plan.expansion import GangInstance, gang_named
 from core_operator.plan.gang_pods import GroupPods, has_begun
 from core_operator.plan.gangs import gang_manifest
 from core_operator.plan.placement import Placement, placement_in
+from core_operator.plan.preparation import must_have
 from core_operator.plan.release import (
     Release,
     Waiting,
@@ -137,8 +138,9 @@ class PodGangReconciler:
         parallel = self._shop.settings.concurrency.writes
 
         async def ungate(pod: Pod) -> None:
-            steps = cast("list[JsonObject]", ungate_patch(pod, record.scheduling_gate))
-            await self._applier.patch(self._pods, pod, Patch(steps, PatchType.JSON), behalf)
+            steps = ungate_patch(pod, record.scheduling_gate, situation.must_have(pod))
+            patch = Patch(cast("list[JsonObject]", steps), PatchType.JSON)
+            await self._applier.patch(self._pods, pod, patch, behalf)
 
         async def delete(pod: Pod) -> None:
             await self._applier.delete(self._pods, pod, behalf)
@@ -197,6 +199,14 @@ class Situation:
     def may_release(self) -> bool:
         """Tell whether its backend is one to give it to, or has it already."""
         return self.choice.ok or has_begun(self.groups)
+
+    def must_have(self, pod: Pod) -> JsonObject:
+        """The fields without which a pod of the gang must not be released."""
+        owner = pod.metadata.controller
+        clique = self.cliques.get(owner.name) if owner is not None else None
+        if clique is None or self.record is None:
+            return {}
+        return must_have(pod, self.gang, self.record, clique.metadata.name, clique.spec.minimum)
 
     @property
     def is_filling(self) -> bool:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.product [--quick] [--replicas N] [--flat]`: measure, print, keep the figures."""
+"""`python -m benchmarks.product [--backend NAME] [--quick] ...`: measure, print, keep the figures."""
 
 import argparse
 import asyncio
@@ -7,9 +7,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.product.choices import CHOICES, DEFAULT, Choice
 from benchmarks.product.clusters import fresh_cluster
+from benchmarks.product.measures import medians
 from benchmarks.product.report import figures, flatness
-from benchmarks.product.scenario import only_start, with_operator, without_operator
+from benchmarks.product.report_backend import backend_flatness
+from benchmarks.product.results import Deployed
+from benchmarks.product.scenario import Scenario
 from benchmarks.product.workload import QUICK, Sizes
 from benchmarks.runtime.figures import Figure, render, write
 
@@ -19,38 +23,64 @@ _LARGER = 4
 
 def main(arguments: list[str] | None = None) -> None:
     """Run everything; a missed target is marked in the table, since machines differ."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.product", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
-    parser.add_argument("--replicas", type=int, help="gangs of the big set (500)")
-    parser.add_argument("--flat", action="store_true", help="also a set four times as large")
-    parser.add_argument("--output", type=Path, default=RESULTS, help=f"where to ({RESULTS})")
-    options = parser.parse_args(arguments)
+    options = _options(arguments)
     sizes = QUICK if options.quick else Sizes()
     if options.replicas is not None:
-        if options.replicas < 1:
-            parser.error("--replicas: at least 1")
         sizes = dataclasses.replace(sizes, replicas=options.replicas)
-    found = measure(sizes, flat=options.flat)
+    runs: list[list[Figure]] = []
+    for number in range(options.repeat):
+        runs.append(measure(CHOICES[options.backend], sizes, flat=options.flat))
+        if options.repeat > 1:
+            sys.stdout.write(f"\nrun {number + 1} of {options.repeat}\n{render(runs[-1])}\n\n")
+    found = medians(runs)
     write(found, options.output)
     sys.stdout.write(f"\n{render(found)}\n\nwritten to {options.output}\n")
 
 
-def measure(sizes: Sizes, *, flat: bool) -> list[Figure]:
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.product", description=__doc__)
+    parser.add_argument(
+        "--backend",
+        choices=CHOICES,
+        default=DEFAULT.name,
+        help="whom gangs are given to; stand-in: core is measured alone (%(default)s)",
+    )
+    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
+    parser.add_argument("--replicas", type=_positive, help="gangs of the big set (500)")
+    parser.add_argument("--flat", action="store_true", help="also a set four times as large")
+    parser.add_argument("--repeat", type=_positive, default=1, help="runs; medians are kept (1)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help=f"where to ({RESULTS})")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def measure(choice: Choice, sizes: Sizes, *, flat: bool) -> list[Figure]:
     """All figures."""
-    more = dataclasses.replace(sizes, replicas=sizes.replicas * _LARGER)
-    larger: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        recording = Path(directory) / "writes.jsonl"
-        with fresh_cluster(sizes.nodes) as cluster:
-            product = asyncio.run(with_operator(cluster, sizes, recording))
-        with fresh_cluster(sizes.nodes) as cluster:
-            uid = product.deployed.uid
-            bare = asyncio.run(without_operator(cluster, sizes, recording, uid))
+        scenario = Scenario(choice, sizes, Path(directory))
+        with fresh_cluster(sizes.nodes, choice) as cluster:
+            product = asyncio.run(scenario.with_product(cluster))
+        with fresh_cluster(sizes.nodes, choice) as cluster:
+            bare = asyncio.run(scenario.without_product(cluster, product.deployed))
+        found = figures(product, bare, choice, sizes)
         if flat:
-            with fresh_cluster(sizes.nodes) as cluster:
-                large = asyncio.run(only_start(cluster, more, recording))
-            larger = flatness(product.deployed, sizes, large, more)
-    return [*figures(product, bare, sizes), *larger]
+            more = dataclasses.replace(sizes, replicas=sizes.replicas * _LARGER)
+            found += _larger(dataclasses.replace(scenario, sizes=more), product.deployed, sizes)
+    return found
+
+
+def _larger(scenario: Scenario, small: Deployed, sizes: Sizes) -> list[Figure]:
+    with fresh_cluster(sizes.nodes, scenario.choice) as cluster:
+        large = asyncio.run(scenario.only_start(cluster))
+    found = flatness(small, sizes, large, scenario.sizes)
+    if small.backend is not None and large.backend is not None:
+        found += backend_flatness(small.backend, sizes, large.backend, scenario.sizes)
+    return found
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ process and its descendants used is ours; the rest of the time that the processo
 idle, or were given to another virtual machine, is the others'.
 """
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.product.measures import cpu_ticks
@@ -38,7 +41,26 @@ def usage() -> Usage:
 def others_share(before: Usage, after: Usage) -> float:
     """The part of the machine that others had in between, from 0 to 1."""
     busy, ours = after.busy - before.busy, after.ours - before.ours
-    return max(0.0, (busy - ours) / (after.total - before.total))
+    return max(0.0, (busy - ours) / max(1, after.total - before.total))
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """What others had of the machine, phase by phase; each is told of as it ends."""
+
+    others: dict[str, float] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Look at the machine while the block lasts.
+
+        No process of ours may end meanwhile: what it used would count as the others'.
+        """
+        before, began = usage(), time.monotonic()
+        yield
+        share = self.others[name] = others_share(before, usage())
+        seconds = time.monotonic() - began
+        sys.stderr.write(f"{name}: {seconds:.1f} s, others had {share:.0%} of the machine\n")
 
 
 def _processes() -> dict[int, str]:

@@ -1,23 +1,60 @@
-"""Numbers out of texts: what an operator has written, and what a process has used.
+"""Numbers out of texts: what a controller has written, and what a process has used.
 
-The operator counts its own requests; the kernel counts its CPU and memory. Nothing here
+A controller counts its own requests; the kernel counts its CPU and memory. Nothing here
 reads a file or asks a server.
 """
 
 import re
+import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from benchmarks.runtime.figures import Figure
 
-WRITES_PER_POD = 2
-WRITES_PER_GANG = 7
+STATUSES_PER_GANG = 3
+"""What a backend may say about a gang until it is ready."""
 _VERBS = ("POST", "APPLY", "PATCH", "DELETE")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _REQUESTS = "rest_client_requests_total{"
 
 Writes = Counter[tuple[str, str]]
 """How many writes there were, by verb and resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What each kind of write may take, for one gang; the sum is what all may take."""
+
+    who: str
+    kinds: Mapping[tuple[str, str], float]
+
+    @property
+    def total(self) -> float:
+        """All writes for one gang."""
+        return sum(self.kinds.values())
+
+
+def core_budget(pods_per_gang: float) -> Budget:
+    """Two writes a pod, and seven a gang."""
+    return Budget(
+        "core",
+        {
+            ("POST", "pods"): pods_per_gang,
+            ("PATCH", "pods"): pods_per_gang,
+            ("APPLY", "podcliques"): 1,
+            ("APPLY", "podcliques/status"): 2,
+            ("APPLY", "services"): 1,
+            ("APPLY", "podgangs"): 2,
+            ("APPLY", "podgangs/status"): 1,
+        },
+    )
+
+
+def backend_budget(plurals: Sequence[str]) -> Budget:
+    """Each of its objects once, and a few statuses."""
+    kinds = {("APPLY", plural): 1.0 for plural in plurals}
+    return Budget("backend", {**kinds, ("APPLY", "podgangs/status"): STATUSES_PER_GANG})
 
 
 def writes(page: str) -> Writes:
@@ -53,32 +90,51 @@ def is_at_rest(page: str) -> bool:
     return "cache_synced" in page
 
 
-def write_figures(done: Writes, pods: int, gangs: int) -> list[Figure]:
+def gangs_counted(page: str, state: str) -> int:
+    """How many gangs a backend counts in a state, whatever the reason."""
+    lines = [line for line in page.splitlines() if line.startswith("backend_gangs{")]
+    return sum(
+        int(float(line.rsplit(" ", 1)[1]))
+        for line in lines
+        if dict(_LABEL.findall(line)).get("state") == state
+    )
+
+
+def write_figures(done: Writes, gangs: int, budget: Budget) -> list[Figure]:
     """The writes of a start, in total against their budget and by kind."""
-    total, per_gang = done.total(), pods / gangs
-    budget = WRITES_PER_POD * pods + WRITES_PER_GANG * gangs
-    rows = [
-        Figure("core's writes per pod", total / pods, "writes", budget / pods),
-        Figure("core's writes per gang", total / gangs, "writes", budget / gangs),
-    ]
-    allowed = _allowed(per_gang)
-    for (verb, resource), count in sorted(done.items(), key=lambda item: (item[0][1], item[0][0])):
-        name = f"core's writes per gang: {verb} {resource}"
-        rows.append(Figure(name, count / gangs, "writes", allowed.get((verb, resource))))
+    name = f"{budget.who}'s writes per gang"
+    rows = [Figure(name, done.total() / gangs, "writes", budget.total)]
+    for kind, count in by_resource(done):
+        verb, resource = kind
+        row = Figure(f"{name}: {verb} {resource}", count / gangs, "writes", budget.kinds.get(kind))
+        rows.append(row)
     return rows
 
 
-def _allowed(pods_per_gang: float) -> Mapping[tuple[str, str], float]:
-    """What each kind of write may take of the budget, for one gang."""
-    return {
-        ("POST", "pods"): pods_per_gang,
-        ("PATCH", "pods"): pods_per_gang,
-        ("APPLY", "podcliques"): 1,
-        ("APPLY", "podcliques/status"): 2,
-        ("APPLY", "services"): 1,
-        ("APPLY", "podgangs"): 2,
-        ("APPLY", "podgangs/status"): 1,
-    }
+def by_resource(done: Writes) -> list[tuple[tuple[str, str], int]]:
+    """Kinds of writes and how many there were, in the order of their resources."""
+    return sorted(done.items(), key=lambda item: (item[0][1], item[0][0]))
+
+
+def unwanted(name: str, done: Writes) -> list[Figure]:
+    """Writes of which there should be none, and which they were if there were some."""
+    rows = [
+        Figure(f"{name}: {verb} {what}", count, "writes")
+        for (verb, what), count in by_resource(done)
+    ]
+    return [Figure(name, done.total(), "writes", 0), *rows]
+
+
+def medians(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """Each figure as the median of the runs that have it, in the order of its first run."""
+    found: dict[str, list[Figure]] = {}
+    for run in runs:
+        for row in run:
+            found.setdefault(row.figure, []).append(row)
+    return [
+        Figure(name, statistics.median(row.value for row in rows), rows[0].unit, rows[0].target)
+        for name, rows in found.items()
+    ]
 
 
 def cpu_ticks(stat: str) -> int:

@@ -1,7 +1,9 @@
 """The processes that are measured: started, asked, and ended with the block that started them.
 
-An operator that does not come up, or dies, is an error with the end of its log. What a
-process used is the kernel's word; what the operator wrote is its own metrics' word.
+A controller that does not come up, or dies, is an error with the end of its log. What a
+process used is the kernel's word; what it wrote is its own metrics' word. Asking for those
+costs the process what it takes to render them, so they are asked for before a measurement
+and after it, and whether a process rests is first looked up at the kernel, for nothing.
 """
 
 import asyncio
@@ -10,7 +12,8 @@ import os
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -21,12 +24,17 @@ from benchmarks.product.measures import Writes, cpu_ticks, is_at_rest, peak_mebi
 _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05
-_QUIET_SECONDS = 1.5
-"""Longer than the longest delay with which statuses are written."""
+_SAMPLE_SECONDS = 0.5
+_RESTING_CPU = 0.02
+"""CPU seconds that a process with nothing to do may use between two looks."""
+QUIET = 1.5
+"""Seconds; longer than the longest delay with which core writes statuses."""
+LONG_QUIET = 6.5
+"""Longer than the longest delay with which a backend does."""
 
 
-class Core:
-    """A running operator."""
+class Controller:
+    """A running controller."""
 
     def __init__(self, process: Process, pages: str, session: aiohttp.ClientSession) -> None:
         self._process = process
@@ -53,23 +61,48 @@ class Core:
     async def is_ready(self) -> bool:
         """Tell whether its caches are filled."""
         if self._process.returncode is not None:
-            raise RuntimeError("the operator has ended")
+            raise RuntimeError("the controller has ended")
         try:
             async with self._session.get(f"{self._pages}/readyz") as response:
                 return response.status == 200
         except aiohttp.ClientError:
             return False
 
-    async def until_settled(self, seconds: float = 60) -> None:
-        """Wait until it has had nothing to do, and written nothing, for a while."""
-        loop = asyncio.get_running_loop()
+    async def until_settled(self, quiet: float = QUIET, seconds: float = 120) -> float:
+        """Wait until it has rested, and written nothing, for a while.
+
+        Returns the CPU seconds that it had used by then, without what it was asked here.
+        """
+        asked = 0.0
         async with asyncio.timeout(seconds):
-            since, seen = loop.time(), await self.writes()
-            while loop.time() - since < _QUIET_SECONDS:
-                await asyncio.sleep(_QUIET_SECONDS / 3)  # rest is no event
+            while True:
+                await self._until_quiet(_SAMPLE_SECONDS)
+                before = self.cpu_seconds()
+                seen = await self.writes()
+                asked += self.cpu_seconds() - before
+                await self._until_quiet(quiet)
+                used = self.cpu_seconds()
                 page = await self.page()
-                if not is_at_rest(page) or writes(page) != seen:
-                    since, seen = loop.time(), writes(page)
+                if is_at_rest(page) and writes(page) == seen:
+                    return used - asked
+                asked += self.cpu_seconds() - used
+
+    async def _until_quiet(self, quiet: float) -> None:
+        loop = asyncio.get_running_loop()
+        since, used = loop.time(), self.cpu_seconds()
+        while loop.time() - since < quiet:
+            await asyncio.sleep(_SAMPLE_SECONDS)  # rest is no event
+            before, used = used, self.cpu_seconds()
+            if used - before > _RESTING_CPU:
+                since = loop.time()
+
+    async def until_page(self, condition: Callable[[str], bool], seconds: float = 120) -> float:
+        """Wait until its metrics show something; the loop's time then."""
+        async with asyncio.timeout(seconds):
+            # A metric is not announced.
+            while not condition(await self.page()):  # noqa: ASYNC110
+                await asyncio.sleep(_SAMPLE_SECONDS / 2)
+        return asyncio.get_running_loop().time()
 
 
 def cpu_of(pid: int) -> float:
@@ -78,56 +111,63 @@ def cpu_of(pid: int) -> float:
     return cpu_ticks(stat) / os.sysconf("SC_CLK_TCK")
 
 
-@contextlib.asynccontextmanager
-async def operator(
-    kubeconfig: Path, directory: Path, *, recording: Path | None = None
-) -> AsyncIterator[Core]:
-    """The core operator, ready to work; with a file, its writes are recorded there."""
-    port = _free_port()
-    settings = directory / "core.yaml"
-    chosen = {
-        "server": {"host": "127.0.0.1", "port": port},
-        "leaderElection": {"enabled": False},
-        "logging": {"level": "WARNING"},
-    }
-    settings.write_text(yaml.safe_dump(chosen))
-    module = ["core_operator"]
-    if recording is not None:
-        module = ["benchmarks.product.recorder", str(recording)]
-    log = directory / "core.log"
-    deadline = aiohttp.ClientTimeout(total=10)
-    async with (
-        aiohttp.ClientSession(timeout=deadline) as session,
-        program([*module, "--config", str(settings)], kubeconfig, log) as process,
-    ):
-        core = Core(process, f"http://127.0.0.1:{port}", session)
-        async with asyncio.timeout(_START_SECONDS):
-            # A server that does not listen yet sends no event.
-            while not await core.is_ready():  # noqa: ASYNC110
-                await asyncio.sleep(_POLL_SECONDS)
-        yield core
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where controllers run: their cluster, and the directory of their files."""
 
+    kubeconfig: Path
+    directory: Path
 
-@contextlib.asynccontextmanager
-async def program(module: list[str], kubeconfig: Path, log: Path) -> AsyncIterator[Process]:
-    """A Python program of ours with a pipe to and from it."""
-    with log.open("ab") as errors:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            *module,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=errors,
-            env={**os.environ, "KUBECONFIG": str(kubeconfig)},
-        )
-    try:
-        yield process
-    except Exception as error:
-        error.add_note(f"{module[0]} said: {_end_of(log)}")
-        raise
-    finally:
-        await _end(process)
+    @contextlib.asynccontextmanager
+    async def controller(
+        self, package: str, *arguments: str, recording: Path | None = None
+    ) -> AsyncIterator[Controller]:
+        """A controller, ready to work; with a file, its writes are recorded there."""
+        port = _free_port()
+        settings = self.directory / f"{package}.yaml"
+        chosen = {
+            "server": {"host": "127.0.0.1", "port": port},
+            "leaderElection": {"enabled": False},
+            "logging": {"level": "WARNING"},
+        }
+        settings.write_text(yaml.safe_dump(chosen))
+        module = [package]
+        if recording is not None:
+            module = ["benchmarks.product.recorder", str(recording), package]
+        module += ["--config", str(settings), *arguments]
+        deadline = aiohttp.ClientTimeout(total=30)
+        async with (
+            aiohttp.ClientSession(timeout=deadline) as session,
+            self.program(module, f"{package}.log") as process,
+        ):
+            controller = Controller(process, f"http://127.0.0.1:{port}", session)
+            async with asyncio.timeout(_START_SECONDS):
+                # A server that does not listen yet sends no event.
+                while not await controller.is_ready():  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL_SECONDS)
+            yield controller
+
+    @contextlib.asynccontextmanager
+    async def program(self, module: list[str], log: str) -> AsyncIterator[Process]:
+        """A Python program of ours with a pipe to and from it."""
+        file = self.directory / log
+        with file.open("ab") as errors:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                *module,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=errors,
+                env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
+            )
+        try:
+            yield process
+        except Exception as error:
+            error.add_note(f"{module[0]} said: {_end_of(file)}")
+            raise
+        finally:
+            await _end(process)
 
 
 def _end_of(log: Path) -> str:

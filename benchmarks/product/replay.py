@@ -1,29 +1,36 @@
 """From recorded writes to writes that another cluster accepts, in an order that it accepts.
 
-UIDs are the server's, so every UID that a body names is a gap to be filled with the UID of
-the same object on the new cluster; the write waits for the one that creates that object.
-Writes to one object keep their order. Versions are left out, but for the one that means
-"create only". Pure: sending is `replayer`'s business.
+UIDs are the server's, so every UID that a write names, in its body or in the name of its
+object, is a gap to be filled with the UID of the same object on the new cluster. A write waits
+for those that create the objects which it names, by UID or by a name that has one in it, as
+the objects for a scheduler have. Writes to one object keep their order, whoever made them.
+Versions are left out, but for the one that means "create only". Pure: sending is `replayer`'s
+business.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from shared_api.runtime.apply import CREATE_ONLY
 
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NAME = re.compile(rf"[a-z0-9.-]*{_UID.pattern}")
 _LIFTS_GATE = "/spec/schedulingGates/"
+
+Pieces: TypeAlias = tuple[str, ...]
+"""Text and UIDs in turns, text first and last."""
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """One accepted write of the operator."""
+    """One accepted write."""
 
     number: int
+    """When it was sent, in nanoseconds of the clock that all processes of a machine share."""
     method: str
     target: str
     content_type: str
@@ -37,65 +44,89 @@ class Step:
     """One write to be sent."""
 
     method: str
-    target: str
+    target_pieces: Pieces
     content_type: str
-    pieces: tuple[str, ...]
-    """Text and UIDs in turns, text first and last."""
+    body_pieces: Pieces
     uid: str
     """What the object's UID was when it was recorded."""
     waits_for: frozenset[int]
     """The steps that must be done before."""
 
+    def target(self, uids: Mapping[str, str]) -> str:
+        """The path, with the UIDs that objects have now."""
+        return _filled(self.target_pieces, uids)
+
     def body(self, uids: Mapping[str, str]) -> bytes:
         """The body, with the UIDs that objects have now."""
-        text = list(self.pieces)
-        text[1::2] = [uids.get(uid, uid) for uid in text[1::2]]
-        return "".join(text).encode()
+        return _filled(self.body_pieces, uids).encode()
 
 
-def until_released(recorded: Sequence[Recorded]) -> list[Recorded]:
-    """What was sent until the last gate was, in the order in which it was sent."""
+def between(recorded: Sequence[Recorded], began: int, ended: int | None = None) -> list[Recorded]:
+    """What was sent in this time, or until the last gate was lifted, as it was ordered then."""
     ordered = sorted(recorded, key=lambda write: write.number)
-    last = max(index for index, write in enumerate(ordered) if _LIFTS_GATE in write.body)
-    return ordered[: last + 1]
+    if ended is None:
+        ended = max(write.number for write in ordered if _LIFTS_GATE in write.body)
+    return [write for write in ordered if began <= write.number <= ended]
 
 
 def plan(recorded: Sequence[Recorded], known: frozenset[str]) -> list[Step]:
     """Turn writes into steps; `known` are the UIDs of objects that others create."""
-    steps: list[Step] = []
-    creators: dict[str, int] = {}
-    latest: dict[str, int] = {}
-    for index, write in enumerate(recorded):
+    planner = _Planner(known)
+    return [planner.step(index, write) for index, write in enumerate(recorded)]
+
+
+class _Planner:
+    """Knows which step creates what."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        self._known = known
+        self._creators: dict[str, int] = {}
+        self._by_name: dict[str, dict[str, int]] = {}
+        self._latest: dict[str, int] = {}
+
+    def step(self, index: int, write: Recorded) -> Step:
+        """The next step."""
         body = _unversioned(write.body)
-        named = [uid for uid in _UID.findall(body) if uid in creators or uid in known]
-        before = {creators[uid] for uid in named if uid in creators}
-        if write.uid in latest:
-            before.add(latest[write.uid])
-        pieces = _pieces(body, frozenset(named))
-        steps.append(
-            Step(
-                write.method,
-                write.target,
-                write.content_type,
-                pieces,
-                write.uid,
-                frozenset(before),
-            )
+        text = f"{write.target} {body}"
+        uids = {uid for uid in _UID.findall(text) if uid in self._creators or uid in self._known}
+        before = {self._creators[uid] for uid in uids if uid in self._creators}
+        for name in _NAME.findall(text):
+            before.update(self._by_name.get(name, {}).values())
+        if write.uid in self._latest:
+            before.add(self._latest[write.uid])
+        self._note(index, write)
+        return Step(
+            write.method,
+            _pieces(write.target, uids),
+            write.content_type,
+            _pieces(body, uids),
+            write.uid,
+            frozenset(before),
         )
-        latest[write.uid] = index
-        creators.setdefault(write.uid, index)
-    return steps
+
+    def _note(self, index: int, write: Recorded) -> None:
+        self._latest[write.uid] = index
+        self._creators.setdefault(write.uid, index)
+        # One name may be that of several objects, each of its own kind.
+        for name in _NAME.findall(write.target):
+            self._by_name.setdefault(name, {}).setdefault(write.uid, index)
 
 
-def _pieces(body: str, gaps: frozenset[str]) -> tuple[str, ...]:
+def _pieces(text: str, gaps: Collection[str]) -> Pieces:
     if not gaps:
-        return (body,)
-    return tuple(re.split(f"({'|'.join(sorted(gaps))})", body))
+        return (text,)
+    return tuple(re.split(f"({'|'.join(sorted(gaps))})", text))
+
+
+def _filled(pieces: Pieces, uids: Mapping[str, str]) -> str:
+    text = list(pieces)
+    text[1::2] = [uids.get(uid, uid) for uid in text[1::2]]
+    return "".join(text)
 
 
 def _unversioned(text: str) -> str:
     """The body without the version that its object had on the old cluster."""
-    body: Any = json.loads(text)
+    body: Any = json.loads(text) if text else None
     metadata = body.get("metadata", {}) if isinstance(body, dict) else {}
     if metadata.get("resourceVersion", CREATE_ONLY) == CREATE_ONLY:
         return text

@@ -1,9 +1,10 @@
-"""A client that does nothing but write: `replayer KUBECONFIG FILE IN_FLIGHT`.
+"""A client that does nothing but write: `replayer KUBECONFIG IN_FLIGHT BEGAN ENDED FILE...`.
 
-It reads the UID that the set had when it was recorded, says `ready` when it has read the
-recording, waits for a line with the UID that the set has now, and sends everything with so
-many requests in flight, each as soon as what it depends on is there. Then it says how many
-writes that were, and the CPU seconds. A refused write is an error.
+It takes what the files have from BEGAN to ENDED (`-`: until the last gate was lifted), reads
+the UID that the set had when it was recorded, says `ready` when all is prepared, waits for a
+line with the UID that the set has now, and sends everything with so many requests in flight,
+each as soon as what it depends on is there. Then it says how many writes that were, and the
+CPU seconds. A refused write is an error.
 """
 
 import asyncio
@@ -16,11 +17,13 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
-from benchmarks.product.replay import Recorded, Step, plan, until_released
+from benchmarks.product.replay import Recorded, Step, between, plan
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.codec import PartialObject
 
 _DEADLINE = aiohttp.ClientTimeout(total=60)
+_KEPT = 300.0
+"""Seconds; longer than it takes until there is something to send."""
 _END = -1
 
 
@@ -39,6 +42,16 @@ class Replayer:
         self._left = len(steps)
         self._ready: asyncio.PriorityQueue[int] = asyncio.PriorityQueue()
         self._uid = msgspec.json.Decoder(PartialObject)
+
+    async def connect(self, connections: int) -> None:
+        """Open the connections, so that what is measured is writing."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(connections):
+                group.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        async with self._session.get(f"{self._server}/version") as response:
+            await response.read()
 
     async def send_all(self, uids: dict[str, str], in_flight: int) -> None:
         """Send all steps, the earliest of those that can be sent first."""
@@ -65,7 +78,7 @@ class Replayer:
     async def _send(self, step: Step, uids: dict[str, str]) -> str:
         async with self._session.request(
             step.method,
-            self._server + step.target,
+            self._server + step.target(uids),
             data=step.body(uids),
             headers={"Content-Type": step.content_type},
         ) as response:
@@ -75,20 +88,23 @@ class Replayer:
             return self._uid.decode(answer).metadata.uid or ""
 
 
-async def main(kubeconfig: str, file: str, in_flight: str) -> None:
+async def main(kubeconfig: str, in_flight: str, began: str, ended: str, *files: str) -> None:
     """Replay a recording."""
     old = sys.stdin.readline().strip()
-    steps = plan(until_released(_read(Path(file))), frozenset({old}))
+    recorded = [write for file in files for write in _read(Path(file))]
+    chosen = between(recorded, int(began), None if ended == "-" else int(ended))
+    steps = plan(chosen, frozenset({old}))
     access = from_kubeconfig(kubeconfig)
     await access.open()
-    connector = aiohttp.TCPConnector(limit=0, ssl=access.tls or True)
+    connector = aiohttp.TCPConnector(limit=0, ssl=access.tls or True, keepalive_timeout=_KEPT)
     async with aiohttp.ClientSession(connector=connector, timeout=_DEADLINE) as session:
         replayer = Replayer(session, access.server, steps)
+        await replayer.connect(int(in_flight))
         _say("ready")
         new = sys.stdin.readline().strip()
-        began = time.process_time()
+        used = time.process_time()
         await replayer.send_all({old: new}, int(in_flight))
-        _say(f"{len(steps)} {time.process_time() - began}")
+        _say(f"{len(steps)} {time.process_time() - used}")
 
 
 def _read(file: Path) -> list[Recorded]:

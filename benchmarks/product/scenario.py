@@ -1,241 +1,128 @@
 """The parts of the benchmark, in order.
 
-First cluster: a new operator makes the big set (recorded); a new one finds everything in
-place; it then deletes the set, makes small ones and scales. Second cluster, without an
-operator: the recording is replayed, and its objects are deleted. The stand-in backend and
-the onlooker are there in both, so both halves carry the same load besides.
+First cluster: new processes make the big set (recorded); new ones find everything in place;
+the set is deleted, small ones are made and scaled, gangs come one by one, and a backend comes
+back to gangs that were made without it. Second cluster, without the product: the recording is
+replayed, and its objects are deleted. The onlooker is there in both, with the same watches.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.product.machine import Usage, others_share, usage
-from benchmarks.product.measures import Writes, refused
-from benchmarks.product.onlooker import EXIST, READY, RELEASED, Onlooker
-from benchmarks.product.processes import Core, cpu_of, operator, program, says, tell
-from benchmarks.product.workload import PODS_PER_GANG, TINY_REPLICAS, Sizes, workload
+from benchmarks.product import parts
+from benchmarks.product.choices import Choice
+from benchmarks.product.processes import Controller, says, tell
+from benchmarks.product.results import Backend, Deployed, Life, Product, Replayed
+from benchmarks.product.site import Site, furnished, now, tiny
+from benchmarks.product.workload import Sizes
 from local_cluster.cluster import Cluster
-from local_cluster.components import API_SERVER
-from shared_api.kube.client import Client
 
 IN_FLIGHT = 32
-_BIG = "scale"
-_IDLE_CPU = 0.2
-"""Of a core: what a hundred nodes that renew their Leases take, and some more."""
+_UNTIL_RELEASED = "-"
+_REPLAY_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """How a set came up."""
+class Scenario:
+    """What to measure, and where files go."""
 
-    exist: float
-    released: float
-    ready: float
-    server_cpu: float
-    """CPU seconds of the API server until the last gate was lifted."""
-    others: float
-    """The part of the machine that other programs had meanwhile."""
+    choice: Choice
+    sizes: Sizes
+    directory: Path
 
+    async def only_start(self, cluster: Cluster) -> Deployed:
+        """The big set alone."""
+        async with self._furnished(cluster) as site:
+            return await self._deployed(site)
 
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """What the clocks said before a set was created."""
+    async def with_product(self, cluster: Cluster) -> Product:
+        """Everything that the product does."""
+        async with self._furnished(cluster) as site:
+            deployed = await self._deployed(site)
+            began = now()
+            async with site.core() as core:
+                with site.phases.phase("restart of core"):
+                    restarted = await parts.settled(core, began)
+                if self.choice.is_real:
+                    life, backend = await _with_backend(site, core)
+                else:
+                    life, backend = await _life(site, core, None), None
+        return Product(deployed, restarted, life, backend, site.phases.others)
 
-    time: float
-    server_cpu: float
-    usage: Usage
+    async def without_product(self, cluster: Cluster, deployed: Deployed) -> Replayed:
+        """The same writes by a bare client, and the garbage collector alone."""
+        async with (
+            self._furnished(cluster) as site,
+            site.place.program(self._replaying(cluster, deployed), "replayer.log") as replayer,
+        ):
+            await tell(replayer, deployed.uid)
+            assert await says(replayer) == "ready"
+            await site.until_idle()
+            before = parts.Before.of(site)
+            uid = await site.onlooker.create(site.workload(parts.BIG, self.sizes.replicas))
+            await tell(replayer, uid)
+            # Both at once, since a client that fails never gets the set up.
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(says(replayer, _REPLAY_SECONDS))
+                start = await parts.started(site, before)
+            writes, cpu = sending.result().split()
+            deleted = await site.onlooker.delete(parts.BIG)
+            return Replayed(start, int(writes), float(cpu), deleted)
 
+    def _furnished(self, cluster: Cluster) -> contextlib.AbstractAsyncContextManager[Site]:
+        return furnished(cluster, self.choice, self.sizes, self.directory)
 
-@dataclass(frozen=True, slots=True)
-class Deployed:
-    """The big set, made by the operator."""
+    @property
+    def _recordings(self) -> dict[str, Path]:
+        """Where the writes of each process are kept."""
+        processes = ("core", "backend") if self.choice.is_real else ("core",)
+        return {process: self.directory / f"{process}.jsonl" for process in processes}
 
-    start: Start
-    uid: str
-    writes: Writes
-    refused: int
-    cpu: float
-    memory: float
+    async def _deployed(self, site: Site) -> Deployed:
+        """The big set by new processes whose writes are kept."""
+        files = self._recordings
+        async with (
+            site.backend_if_real(files.get("backend")) as backend,
+            site.core(files["core"]) as core,
+        ):
+            return await parts.deploy(site, core, backend)
 
+    def _replaying(self, cluster: Cluster, deployed: Deployed) -> list[str]:
+        """The bare client, for what was sent until all pods were ready.
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
-    """A new operator beside a set that is in place."""
-
-    synced: float
-    settled_cpu: float
-    writes: Writes
-
-
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """Halved, and doubled again."""
-
-    replicas: int
-    down: float
-    up: float
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The big set, made by a client that only writes."""
-
-    start: Start
-    writes: int
-    cpu: float
-    delete: float
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """What the first cluster showed."""
-
-    deployed: Deployed
-    restarted: Restarted
-    delete: float
-    delete_writes: Writes
-    tiny: tuple[float, ...]
-    scaled: tuple[Scaled, ...]
-
-
-async def with_operator(cluster: Cluster, sizes: Sizes, recording: Path) -> Product:
-    """Everything that the operator does."""
-    directory = recording.parent
-    async with _surroundings(cluster, directory) as onlooker:
-        async with operator(cluster.kubeconfig, directory, recording=recording) as core:
-            deployed = await _deploy(cluster, core, onlooker, sizes)
-        began = _now()
-        async with operator(cluster.kubeconfig, directory) as core:
-            synced = _now() - began
-            await core.until_settled()
-            restarted = Restarted(synced, core.cpu_seconds(), await core.writes())
-            delete = await onlooker.delete(_BIG)
-            await core.until_settled()
-            delete_writes = await core.writes() - restarted.writes
-            rounds = [f"tiny-{number}" for number in range(sizes.tiny_rounds)]
-            tiny = [await _tiny(onlooker, core, name) for name in rounds]
-            scaled = [await _scale(onlooker, core, replicas) for replicas in sizes.scalings]
-    return Product(deployed, restarted, delete, delete_writes, tuple(tiny), tuple(scaled))
+        The stand-in is there itself, so core's writes are all that is sent, and they are
+        compared by when the last gate was lifted.
+        """
+        start = deployed.start
+        ended = _nanoseconds(start.began + start.ready) if self.choice.is_real else _UNTIL_RELEASED
+        arguments = [str(cluster.kubeconfig), str(IN_FLIGHT), _nanoseconds(start.began), ended]
+        files = [str(file) for file in self._recordings.values()]
+        return ["benchmarks.product.replayer", *arguments, *files]
 
 
-async def only_start(cluster: Cluster, sizes: Sizes, recording: Path) -> Deployed:
-    """The big set alone, made in the same way."""
-    directory = recording.parent
-    async with (
-        _surroundings(cluster, directory) as onlooker,
-        operator(cluster.kubeconfig, directory, recording=recording) as core,
-    ):
-        return await _deploy(cluster, core, onlooker, sizes)
+def _nanoseconds(time: float) -> str:
+    return str(int(time * 1e9))
 
 
-async def without_operator(
-    cluster: Cluster, sizes: Sizes, recording: Path, recorded_uid: str
-) -> Replayed:
-    """The same writes by a bare client, and the garbage collector alone."""
-    directory = recording.parent
-    arguments = [str(cluster.kubeconfig), str(recording), str(IN_FLIGHT)]
-    module = ["benchmarks.product.replayer", *arguments]
-    async with (
-        _surroundings(cluster, directory) as onlooker,
-        program(module, cluster.kubeconfig, directory / "replayer.log") as replayer,
-    ):
-        await tell(replayer, recorded_uid)
-        assert await says(replayer) == "ready"
-        await _until_idle(cluster)
-        before = _Before(_now(), _server_cpu(cluster), usage())
-        await tell(replayer, await onlooker.create(workload(_BIG, sizes.replicas)))
-        start = await _started(cluster, onlooker, sizes.pods, before)
-        writes, cpu = (await says(replayer)).split()
-        return Replayed(start, int(writes), float(cpu), await onlooker.delete(_BIG))
+async def _with_backend(site: Site, core: Controller) -> tuple[Life, Backend]:
+    began = now()
+    async with site.backend() as controller:
+        with site.phases.phase("restart of the backend"):
+            restarted = await parts.caught_up(site, controller, began)
+        life = await _life(site, core, controller)
+        with site.phases.phase("gangs one by one"):
+            singles = await parts.one_by_one(site)
+    return life, Backend(restarted, singles, await parts.awaited(site, core))
 
 
-@contextlib.asynccontextmanager
-async def _surroundings(cluster: Cluster, directory: Path) -> AsyncIterator[Onlooker]:
-    """The backend that both halves have, and the onlooker; a server that has been used."""
-    module = ["benchmarks.product.backend", str(cluster.kubeconfig)]
-    async with (
-        program(module, cluster.kubeconfig, directory / "backend.log") as backend,
-        Client.from_kubeconfig(cluster.kubeconfig, user_agent="bench") as client,
-        Onlooker(client).watching() as onlooker,
-    ):
-        assert await says(backend) == "ready"
-        # A new server builds the schema of a kind when it is first applied.
-        async with operator(cluster.kubeconfig, directory) as core:
-            await _tiny(onlooker, core, "warm-up")
-        yield onlooker
-
-
-async def _deploy(cluster: Cluster, core: Core, onlooker: Onlooker, sizes: Sizes) -> Deployed:
-    await core.until_settled()
-    await _until_idle(cluster)
-    written, cpu = await core.writes(), core.cpu_seconds()
-    before = _Before(_now(), _server_cpu(cluster), usage())
-    uid = await onlooker.create(workload(_BIG, sizes.replicas))
-    start = await _started(cluster, onlooker, sizes.pods, before)
-    await onlooker.until(lambda: onlooker.is_content(_BIG), seconds=120)
-    await core.until_settled()
-    used, page = core.cpu_seconds() - cpu, await core.page()
-    writes = await core.writes() - written
-    return Deployed(start, uid, writes, refused(page), used, core.peak_memory())
-
-
-async def _started(cluster: Cluster, onlooker: Onlooker, pods: int, before: _Before) -> Start:
-    began = before.time
-    exist = await onlooker.until(lambda: onlooker.counts[EXIST] == pods)
-    released = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods)
-    used = _server_cpu(cluster) - before.server_cpu
-    ready = await onlooker.until(lambda: onlooker.counts[READY] == pods)
-    others = others_share(before.usage, usage())
-    return Start(exist - began, released - began, ready - began, used, others)
-
-
-async def _tiny(onlooker: Onlooker, core: Core, name: str) -> float:
-    """Seconds from the creation of ten pods' set until the pods are released."""
-    pods = TINY_REPLICAS * PODS_PER_GANG
-    began = _now()
-    await onlooker.create(workload(name, TINY_REPLICAS))
-    released = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods)
-    await onlooker.until(lambda: onlooker.is_content(name), seconds=60)
-    await onlooker.delete(name)
-    await core.until_settled()
-    return released - began
-
-
-async def _scale(onlooker: Onlooker, core: Core, replicas: int) -> Scaled:
-    name, pods = f"scaled-{replicas}", replicas * PODS_PER_GANG
-    await onlooker.create(workload(name, replicas))
-    await onlooker.until(lambda: onlooker.is_content(name))
-    await core.until_settled()
-    began = _now()
-    await onlooker.scale(name, replicas // 2)
-    down = await onlooker.until(lambda: onlooker.counts[EXIST] == pods // 2) - began
-    await onlooker.until(lambda: onlooker.is_content(name))
-    await core.until_settled()
-    began = _now()
-    await onlooker.scale(name, replicas)
-    up = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods) - began
-    await onlooker.until(lambda: onlooker.is_content(name))
-    await onlooker.delete(name)
-    await core.until_settled()
-    return Scaled(replicas, down, up)
-
-
-async def _until_idle(cluster: Cluster) -> None:
-    """Wait until the API server rests: after its start it works for itself for a while."""
-    async with asyncio.timeout(120):
-        used = 1.0
-        while used > _IDLE_CPU:
-            before = _server_cpu(cluster)
-            await asyncio.sleep(1)  # rest is no event
-            used = _server_cpu(cluster) - before
-
-
-def _server_cpu(cluster: Cluster) -> float:
-    return cpu_of(cluster.control.components()[API_SERVER]["pid"])
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+async def _life(site: Site, core: Controller, backend: Controller | None) -> Life:
+    with site.phases.phase("delete"):
+        deleted = await parts.delete(site, core, backend)
+    with site.phases.phase("small sets"):
+        rounds = range(site.sizes.tiny_rounds)
+        small = [await tiny(site, core, f"tiny-{number}") for number in rounds]
+    with site.phases.phase("scaling"):
+        scaled = [await parts.scale(site, core, replicas) for replicas in site.sizes.scalings]
+    return Life(deleted, tuple(small), tuple(scaled))

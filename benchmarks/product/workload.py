@@ -1,5 +1,6 @@
 """Grove's scale shape as manifests: one set, many replicas of one clique of two pods."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from local_cluster.api import Object
@@ -9,17 +10,21 @@ NAMESPACE = "bench"
 PODS_PER_GANG = 2
 TINY_REPLICAS = 5
 """Ten pods, as in Grove's own smallest scale test."""
+FULL = 500
+"""Gangs of Grove's scale test; absolute targets are for this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """How much is measured."""
 
-    replicas: int = 500
+    replicas: int = FULL
     nodes: int = 100
     tiny_rounds: int = 20
     scalings: tuple[int, ...] = (100, 50)
     """Each of these is halved and doubled again, in replicas."""
+    singles: int = 100
+    """Sets of one gang that are made one after the other."""
 
     @property
     def pods(self) -> int:
@@ -27,10 +32,11 @@ class Sizes:
         return self.replicas * PODS_PER_GANG
 
 
-QUICK = Sizes(replicas=50, nodes=20, tiny_rounds=3, scalings=(20,))
+QUICK = Sizes(replicas=30, nodes=20, tiny_rounds=2, scalings=(10,), singles=5)
 
 
-def workload(name: str, replicas: int) -> Object:
+def workload(name: str, replicas: int, annotations: Mapping[str, str]) -> Object:
     """The set."""
     manifest = pcs(name, clique("expert-worker", PODS_PER_GANG, minAvailable=2), replicas=replicas)
-    return {**manifest, "metadata": {"name": name, "namespace": NAMESPACE}}
+    metadata = {"name": name, "namespace": NAMESPACE, "annotations": dict(annotations)}
+    return {**manifest, "metadata": metadata}

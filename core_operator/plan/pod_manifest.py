@@ -13,7 +13,13 @@ from pydantic import JsonValue
 from core_operator.plan import naming
 from core_operator.plan.podcliques import with_environment
 from core_operator.plan.pods import NewPod
-from core_operator.plan.preparation import GangRef, digest, placeholders, substituted
+from core_operator.plan.preparation import (
+    GangRef,
+    digest,
+    placeholders,
+    prepared_spec,
+    substituted,
+)
 from shared_api import names
 from shared_api.models import (
     JsonObject,
@@ -58,7 +64,7 @@ def pod_manifest(
     }
     spec = {
         **_grove_spec(podclique, new, gang.namespace, record.scheduling_gate),
-        **_prepared_spec(patch, values),
+        **prepared_spec(patch, values),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -136,21 +142,6 @@ def _from_label(variable: str, label: str) -> JsonObject:
         "name": variable,
         "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}},
     }
-
-
-def _prepared_spec(patch: PodPatch, values: Mapping[str, str]) -> JsonObject:
-    if patch.spec is None:
-        return {}
-    fields = patch.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {key: _in_value(value, values) for key, value in fields.items()}
-
-
-def _in_value(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
-    if isinstance(value, str):
-        return substituted(value, values)
-    if isinstance(value, dict):
-        return {key: _in_value(item, values) for key, item in value.items()}
-    return value
 
 
 def _substituted(texts: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

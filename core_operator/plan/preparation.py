@@ -15,10 +15,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import (
     PLACEHOLDERS,
+    JsonObject,
     PodGang,
     PodGangStatus,
     PodPatch,
@@ -102,18 +105,16 @@ def preparation_of(
     gang: PodGang, record: SchedulerBackendSpec | None, group: str, minimum: int
 ) -> Preparation:
     """What the pods of one group of a gang are made with now."""
-    metadata = gang.metadata
-    backend = metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+    reference = _reference(gang)
     if record is None:
-        return Preparation(backend, minimum)
-    reference = GangRef(metadata.name, metadata.uid or "", metadata.namespace or "", backend)
+        return Preparation(reference.backend, minimum)
     of_member, of_surplus = (
         "" if isinstance(patch, NotYet) else digest(patch, reference, group, record)
         for patch in (
             patch_for(record, gang.status, group, index, minimum) for index in (0, minimum)
         )
     )
-    return Preparation(backend, minimum, of_member, of_surplus)
+    return Preparation(reference.backend, minimum, of_member, of_surplus)
 
 
 def patch_for(
@@ -143,10 +144,43 @@ def placeholders(gang: GangRef, group: str, index: str) -> dict[str, str]:
     }
 
 
+def prepared_spec(patch: PodPatch, values: Mapping[str, str]) -> JsonObject:
+    """The fields of a pod's spec that a patch sets."""
+    if patch.spec is None:
+        return {}
+    fields = patch.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: _in_value(value, values) for key, value in fields.items()}
+
+
+def must_have(
+    pod: Pod, gang: PodGang, record: SchedulerBackendSpec, group: str, minimum: int
+) -> JsonObject:
+    """The fields of its spec without which a pod that suits its gang must not be released."""
+    index = index_of(pod)
+    patch = patch_for(record, gang.status, group, index or 0, minimum)
+    if isinstance(patch, NotYet) or names.ANNOTATION_PREPARATION not in pod.metadata.annotations:
+        return {}
+    return prepared_spec(patch, placeholders(_reference(gang), group, str(index)))
+
+
 def substituted(text: str, values: Mapping[str, str]) -> str:
     """The text with its placeholders replaced."""
     # One pass: what a placeholder stands for is never looked through for others.
     return _TOKEN.sub(lambda token: values[token[0]], text)
+
+
+def _in_value(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, str):
+        return substituted(value, values)
+    if isinstance(value, dict):
+        return {key: _in_value(item, values) for key, item in value.items()}
+    return value
+
+
+def _reference(gang: PodGang) -> GangRef:
+    metadata = gang.metadata
+    backend = metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+    return GangRef(metadata.name, metadata.uid or "", metadata.namespace or "", backend)
 
 
 def digest(patch: PodPatch, gang: GangRef, group: str, record: SchedulerBackendSpec) -> str:

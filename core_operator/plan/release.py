@@ -8,7 +8,7 @@ replacement of a lost pod leaves a gang behind that is half held. The words of t
 record are obeyed; who says them is not known here. Gates of others are never touched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,6 +19,7 @@ from core_operator.plan.pods import is_bound
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import (
+    JsonObject,
     MemberLost,
     PodGang,
     ProgramsRelease,
@@ -93,19 +94,29 @@ def plan_release(
     )
 
 
-def ungate_patch(pod: Pod, gate: str) -> list[JsonValue]:
+def ungate_patch(pod: Pod, gate: str, must_have: JsonObject) -> list[JsonValue]:
     """The JSON patch that lifts one gate and nothing else.
 
     It fails rather than lift another's gate, should the list have changed, or touch another
-    pod, should the name have been reused.
+    pod, should the name have been reused. It also fails if the server has not kept what the
+    pod was prepared with, which nobody could find out in time otherwise.
     """
     position = [found.name for found in pod.spec.scheduling_gates].index(gate)
     path = f"/spec/schedulingGates/{position}"
     return [
         {"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid},
         {"op": "test", "path": f"{path}/name", "value": gate},
+        *_tests(must_have, "/spec"),
         {"op": "remove", "path": path},
     ]
+
+
+def _tests(fields: JsonObject, path: str) -> Iterator[JsonValue]:
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from _tests(value, f"{path}/{name}")
+        else:
+            yield {"op": "test", "path": f"{path}/{name}", "value": value}
 
 
 def annotations_to_drop(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.product.machine import Usage, of_tree, others_share, parent, usage
+from benchmarks.product.machine import Phases, Usage, of_tree, others_share, parent, usage
 
 STAT = Path("/proc/stat")
 
@@ -24,6 +24,16 @@ def test_own_work_counts_as_ours() -> None:
     while usage().ours - before.ours < 2:
         sum(range(100_000))
     assert usage().busy > before.busy
+
+
+@pytest.mark.skipif(not STAT.exists(), reason="this system has no /proc")
+def test_each_phase_has_its_share_and_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    phases = Phases()
+    with phases.phase("idle"), phases.phase("inner"):
+        pass
+    assert list(phases.others) == ["inner", "idle"]
+    assert all(0 <= share <= 1 for share in phases.others.values())
+    assert "idle: " in capsys.readouterr().err
 
 
 def test_the_parent_is_found_whatever_the_program_is_called() -> None:

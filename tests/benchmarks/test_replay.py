@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.product.replay import Recorded, plan, until_released
+from benchmarks.product.replay import Recorded, between, plan
 
 SET, CLIQUE, POD = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "abc")
 APPLY = "application/apply-patch+yaml"
@@ -32,7 +32,13 @@ def test_only_what_was_sent_until_the_last_gate_is_replayed() -> None:
         write(9, "/late", CLIQUE, {}),
         lift_gate(5),
     ]
-    assert [item.number for item in until_released(recorded)] == [3, 5, 7]
+    assert [item.number for item in between(recorded, 0)] == [3, 5, 7]
+
+
+def test_what_two_processes_sent_in_a_time_is_replayed_in_one_order() -> None:
+    core = [write(2, "/early", CLIQUE, {}), write(4, "/a", CLIQUE, {}), lift_gate(8)]
+    backend = [write(6, "/b", POD, {}), write(11, "/late", POD, {})]
+    assert [item.number for item in between([*core, *backend], 4, 10)] == [4, 6, 8]
 
 
 def test_a_uid_becomes_the_one_that_the_object_has_now() -> None:
@@ -76,3 +82,31 @@ def test_versions_of_the_old_cluster_are_left_out_and_create_only_stays() -> Non
     )
     bodies = [json.loads(step.body({}))["metadata"] for step in steps]
     assert bodies == [{"name": "a", "resourceVersion": "1"}, {"name": "b"}]
+
+
+def test_an_object_whose_name_has_a_uid_gets_the_name_that_it_would_have_now() -> None:
+    steps = plan(
+        [
+            write(1, "/gangs/g", CLIQUE, {}),
+            write(2, f"/groups/g-{CLIQUE}?force=true", POD, {"metadata": {"name": f"g-{CLIQUE}"}}),
+        ],
+        frozenset(),
+    )
+    assert sorted(steps[1].waits_for) == [0]
+    assert steps[1].target({CLIQUE: "new"}) == "/groups/g-new?force=true"
+    assert json.loads(steps[1].body({CLIQUE: "new"})) == {"metadata": {"name": "g-new"}}
+
+
+def test_a_write_waits_for_an_object_that_it_names_by_such_a_name() -> None:
+    name = f"g-{CLIQUE}"
+    steps = plan(
+        [
+            write(1, "/gangs/g", CLIQUE, {}),
+            write(2, f"/workloads/{name}", "workload", {}),
+            write(3, f"/groups/{name}", "group", {"spec": {"workload": name}}),
+            write(4, "/pods", POD, {"spec": {"group": name}}),
+            write(5, "/other", SET, {"spec": {"group": f"another-{CLIQUE}"}}),
+        ],
+        frozenset(),
+    )
+    assert [sorted(step.waits_for) for step in steps] == [[], [0], [0, 1], [0, 1, 2], [0]]

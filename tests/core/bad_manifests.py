@@ -188,14 +188,14 @@ TOLD: dict[str, tuple[Edits, Told]] = {
         {f"{POD}.schedulerName": "unheard-of"},
         Told("BackendUnknown", "no backend answers for schedulerName 'unheard-of'", ""),
     ),
-    "a placement that no backend can do": (
+    "a placement in a topology that nobody described": (
         {
             f"{TEMPLATE}.topologyConstraint": {
                 "topologyName": "t",
                 "pack": {"required": "rack"},
             }
         },
-        Told("Unsupported", "cannot do: TopologyRequiredGang", ""),
+        Told("ClusterTopologyNotFound", "ClusterTopologyBinding 't' does not exist", ""),
     ),
     "cliques whose full names are one": (
         {f"{A}.name": "s-0-b", GROUPS: [group("b")]},

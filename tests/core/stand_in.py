@@ -9,7 +9,7 @@ from core_operator.caches import BACKENDS, GANGS
 from shared_api import names
 from shared_api.kube.client import Client, Patch, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.errors import AlreadyExists, Conflict, NotFound
+from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import LEASES, Resource
 from shared_api.runtime.cache import Cache
@@ -71,7 +71,13 @@ class StandIn:
 
     async def register(self) -> None:
         """Leave the record."""
-        await self.client.apply(BACKENDS, self.record, field_manager=self._manager, force=True)
+        try:
+            await self.client.apply(BACKENDS, self.record, field_manager=self._manager, force=True)
+        except Invalid:
+            # An apply that takes the last entry out of a map makes the server find null there.
+            left = await self.client.get(BACKENDS, self.name, into=PartialObject)
+            await self.client.delete(BACKENDS, self.name, uid=left.metadata.uid)
+            await self.client.apply(BACKENDS, self.record, field_manager=self._manager, force=True)
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:

@@ -1,6 +1,7 @@
 """An API server that knows a field and does not keep it: its pods would be in no gang."""
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
@@ -9,14 +10,18 @@ from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.pytest_plugin import running_cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
-from shared_api.kube.resources import PODS
+from shared_api.kube.resources import PODS, Resource
 from tests.core.conftest import CRDS
-from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
-from tests.core.stand_in import StandIn
+from tests.core.kit import Onlooker, clique, condition, gates, holds, pcs, running_operator
+from tests.core.stand_in import GATE, StandIn
 
 pytestmark = pytest.mark.cluster
 
 NAMESPACE = "default"
+PREPARATION = {
+    "mode": "Static",
+    "members": {"spec": {"schedulingGroup": {"podGroupName": "{gang}"}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +42,40 @@ async def somebody(gangless: Cluster) -> AsyncIterator[Onlooker]:
         Onlooker(client, NAMESPACE).watching() as onlooker,
     ):
         yield onlooker
-        # There is no garbage collector either.
+        # There is no garbage collector either; what is left of a set takes its name.
         for kind in (SETS, CLIQUES, GANGS, PODS):
             for item in onlooker.all(kind):
                 await onlooker.delete(item, kind)
 
 
+class Interrupted(Client):
+    """Of an operator that ends between making a pod and looking at what was made of it."""
+
+    async def delete(self, resource: Resource, *arguments: Any, **options: Any) -> None:
+        if resource != PODS:
+            await super().delete(resource, *arguments, **options)
+
+
+async def test_a_pod_without_its_fields_is_never_released_even_if_nobody_takes_it_away(
+    gangless: Cluster, somebody: Onlooker
+) -> None:
+    backend = StandIn(somebody.client, "default", preparation=PREPARATION)
+    async with (
+        backend.serving(),
+        running_operator(gangless, client_type=Interrupted) as operator,
+    ):
+        await somebody.create(pcs("v", clique("a", 2)))
+        await somebody.until(lambda: holds(somebody.get(GANGS, "v-0"), "Initialized"))
+        # The gang is whole and programmed, so its gates would go; the server says no.
+        await operator.until(lambda: operator.writes.refused["patch", PODS.plural])
+        assert operator.writes.seen["patch", PODS.plural] == 0
+        assert [gates(pod) for pod in somebody.pods] == [[GATE], [GATE]]
+
+
 async def test_a_field_that_the_server_drops_is_told_and_its_pod_is_not_kept(
     gangless: Cluster, somebody: Onlooker
 ) -> None:
-    spec = {"schedulingGroup": {"podGroupName": "{gang}"}}
-    preparation = {"mode": "Static", "members": {"spec": spec}}
-    backend = StandIn(somebody.client, "default", preparation=preparation)
+    backend = StandIn(somebody.client, "default", preparation=PREPARATION)
     async with backend.serving(), running_operator(gangless) as operator:
         await somebody.create(pcs("w", clique("a", 2)))
         await somebody.until(lambda: holds(somebody.get(CLIQUES, "w-0-a"), "Stalled"))

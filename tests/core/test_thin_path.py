@@ -3,6 +3,7 @@
 import pytest
 
 from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.settings import Timing
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.resources import SERVICES
@@ -15,6 +16,7 @@ from tests.core.kit import (
     is_ready,
     pcs,
     running_operator,
+    settings,
 )
 from tests.core.stand_in import GATE, StandIn
 
@@ -64,9 +66,11 @@ async def test_pods_are_held_until_the_backend_has_programmed_the_gang(
 
 
 async def test_core_writes_no_more_than_it_must(core_cluster: Cluster, person: Onlooker) -> None:
+    # Changes are gathered for longer than they take, also on a busy machine.
+    patient = settings(timing=Timing(status_delay_seconds=2, progress_delay_seconds=10))
     async with (
         StandIn(person.client, "default").serving(),
-        running_operator(core_cluster) as operator,
+        running_operator(core_cluster, patient) as operator,
     ):
         await person.create(pcs("w", clique("a", 4), replicas=5))
         await person.until_ready(20)

@@ -6,7 +6,14 @@ import pytest
 
 from core_operator.plan.gang_pods import gang_groups, has_begun
 from core_operator.plan.pods import plan_pods
-from core_operator.plan.preparation import GangRef, Preparation, digest, is_held, preparation_of
+from core_operator.plan.preparation import (
+    GangRef,
+    Preparation,
+    digest,
+    is_held,
+    must_have,
+    preparation_of,
+)
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import PodGang, PodPatch, SchedulerBackendSpec
@@ -139,3 +146,18 @@ def test_the_digest_does_not_depend_on_how_a_patch_was_written_down() -> None:
     digests = [digest(patch, gang_ref, "c", STATIC) for patch in (one, same, other)]
     assert digests[0] == digests[1] != digests[2]
     assert digests[0].startswith(f"{GATE}:")
+
+
+def test_a_pod_must_have_the_fields_that_it_was_made_with() -> None:
+    fields = {"schedulerName": "s", "schedulingGroup": {"podGroupName": "{gang}-{group}-{index}"}}
+    patches = {"members": {"spec": fields}, "surplus": {"spec": {"schedulerName": "t"}}}
+    with_fields = record("", preparation={"mode": "Static", **patches})
+    wanted = preparation_of(GANG, with_fields, CLIQUE, 1)
+    member, surplus = made(0, GATED, wanted), made(1, GATED, wanted)
+    assert must_have(member, GANG, with_fields, CLIQUE, 1) == {
+        "schedulerName": "s",
+        "schedulingGroup": {"podGroupName": f"w-0-{CLIQUE}-0"},
+    }
+    assert must_have(surplus, GANG, with_fields, CLIQUE, 1) == {"schedulerName": "t"}
+    assert must_have(pod(0), GANG, with_fields, CLIQUE, 1) == {}, "it says nothing about itself"
+    assert must_have(member, GANG, PER_GANG, CLIQUE, 1) == {}

@@ -15,7 +15,7 @@ from core_operator.plan.release import (
     ungate_patch,
 )
 from shared_api.kube.pods import Pod
-from shared_api.models import PodClique, PodGang, SchedulerBackendSpec
+from shared_api.models import JsonObject, PodClique, PodGang, SchedulerBackendSpec
 from tests.plan.pod_samples import (
     BOUND,
     CLIQUE,
@@ -282,10 +282,20 @@ def test_a_gang_has_begun_once_a_scheduler_may_have_seen_it(
 
 def test_lifting_a_gate_names_its_place_and_its_pod() -> None:
     held = pod(0, replace(GATED, gates=("a/b", GATE, "c")))
-    assert ungate_patch(held, GATE) == [
+    assert ungate_patch(held, GATE, {}) == [
         {"op": "test", "path": "/metadata/uid", "value": held.metadata.uid},
         {"op": "test", "path": "/spec/schedulingGates/1/name", "value": GATE},
         {"op": "remove", "path": "/spec/schedulingGates/1"},
+    ]
+
+
+def test_a_gate_is_lifted_only_with_what_the_pod_was_prepared_with() -> None:
+    fields: JsonObject = {"schedulerName": "s", "schedulingGroup": {"podGroupName": "w-0"}}
+    steps = ungate_patch(pod(0, GATED), GATE, fields)
+    assert steps[2:] == [
+        {"op": "test", "path": "/spec/schedulerName", "value": "s"},
+        {"op": "test", "path": "/spec/schedulingGroup/podGroupName", "value": "w-0"},
+        {"op": "remove", "path": "/spec/schedulingGates/0"},
     ]
 
 

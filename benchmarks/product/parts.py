@@ -1,0 +1,180 @@
+"""The parts of the benchmark: each does one thing to a site and says what came of it."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+
+from benchmarks.product.machine import Usage, others_share, usage
+from benchmarks.product.measures import Writes, gangs_counted, refused, writes
+from benchmarks.product.onlooker import EXIST, READY, RELEASED
+from benchmarks.product.processes import LONG_QUIET, QUIET, Controller
+from benchmarks.product.results import (
+    Awaited,
+    Deleted,
+    Deployed,
+    OneByOne,
+    Restarted,
+    Scaled,
+    Served,
+    Start,
+    Used,
+)
+from benchmarks.product.site import Site, now
+from benchmarks.product.workload import PODS_PER_GANG
+from shared_api import names
+
+BIG = "scale"
+_INTERVAL = 0.4
+"""Seconds between two gangs that come one by one: the API server then has time to spare."""
+_TOLD = (names.CONDITION_SCHEDULED, names.CONDITION_READY)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the clocks said before a set was created."""
+
+    time: float
+    server_cpu: float
+    usage: Usage
+
+    @classmethod
+    def of(cls, site: Site) -> "Before":
+        """As they are now."""
+        return cls(now(), site.server_cpu(), usage())
+
+
+async def started(site: Site, before: Before) -> Start:
+    """Wait until the big set has come up."""
+    onlooker, pods = site.onlooker, site.sizes.pods
+    exist = await onlooker.until(lambda: onlooker.counts[EXIST] == pods)
+    released = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods)
+    used = site.server_cpu() - before.server_cpu
+    ready = await onlooker.until(lambda: onlooker.counts[READY] == pods)
+    others = others_share(before.usage, usage())
+    began = before.time
+    return Start(began, exist - began, released - began, ready - began, used, others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A controller and what it had done before."""
+
+    controller: Controller
+    writes: Writes
+    cpu: float
+
+    @classmethod
+    async def of(cls, controller: Controller) -> "_Watched":
+        await controller.until_settled()
+        written = await controller.writes()
+        return cls(controller, written, controller.cpu_seconds())
+
+    async def used(self, quiet: float) -> Used:
+        """What it took, once it has come to rest."""
+        cpu = await self.controller.until_settled(quiet)
+        page = await self.controller.page()
+        done, memory = writes(page) - self.writes, self.controller.peak_memory()
+        return Used(done, refused(page), cpu - self.cpu, memory)
+
+
+async def deploy(site: Site, core: Controller, backend: Controller | None) -> Deployed:
+    """The big set."""
+    onlooker, replicas = site.onlooker, site.sizes.replicas
+    serving = await _Watched.of(backend) if backend is not None else None
+    working = await _Watched.of(core)
+    await site.until_idle()
+    onlooker.start_over()
+    before = Before.of(site)
+    uid = await onlooker.create(site.workload(BIG, replicas))
+    start = await started(site, before)
+    served = None
+    if serving is not None:
+        told = await onlooker.until_told(replicas, *_TOLD) - before.time
+        delays = onlooker.sightings.delays()
+        # First the backend: what it says late is news for core.
+        served = Served(await serving.used(LONG_QUIET), told, delays)
+    await onlooker.until(lambda: onlooker.is_content(BIG), seconds=120)
+    return Deployed(start, uid, await working.used(QUIET), served)
+
+
+async def settled(core: Controller, began: float) -> Restarted:
+    """An operator that was started at this time, once it has nothing to do."""
+    synced = now() - began
+    used = await core.until_settled()
+    return Restarted(synced, used, await core.writes())
+
+
+async def caught_up(site: Site, backend: Controller, began: float) -> Restarted:
+    """A backend that was started at this time beside the big set."""
+    synced = now() - began
+    gangs = site.sizes.replicas
+    looked = await backend.until_page(lambda page: gangs_counted(page, "Running") == gangs)
+    used = await backend.until_settled(LONG_QUIET)
+    return Restarted(synced, used, await backend.writes(), looked - began)
+
+
+async def delete(site: Site, core: Controller, backend: Controller | None) -> Deleted:
+    """The big set goes."""
+    running = [core, backend] if backend is not None else [core]
+    before = [await one.writes() for one in running]
+    seconds = await site.onlooker.delete(BIG)
+    done = []
+    for one, written in zip(running, before, strict=True):
+        await one.until_settled()
+        done.append(await one.writes() - written)
+    return Deleted(seconds, done[0], done[1] if backend is not None else Counter())
+
+
+async def scale(site: Site, core: Controller, replicas: int) -> Scaled:
+    """A set, halved and doubled again."""
+    onlooker, name, pods = site.onlooker, f"scaled-{replicas}", replicas * PODS_PER_GANG
+    await onlooker.create(site.workload(name, replicas))
+    await onlooker.until(lambda: onlooker.is_content(name))
+    await core.until_settled()
+    began = now()
+    await onlooker.scale(name, replicas // 2)
+    down = await onlooker.until(lambda: onlooker.counts[EXIST] == pods // 2) - began
+    await onlooker.until(lambda: onlooker.is_content(name))
+    await core.until_settled()
+    began = now()
+    await onlooker.scale(name, replicas)
+    up = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods) - began
+    await onlooker.until(lambda: onlooker.is_content(name))
+    await onlooker.delete(name)
+    await core.until_settled()
+    return Scaled(replicas, down, up)
+
+
+async def one_by_one(site: Site) -> OneByOne:
+    """Sets of one gang, at a steady rate."""
+    onlooker, gangs = site.onlooker, site.sizes.singles
+    sets = [f"single-{number}" for number in range(gangs)]
+    await site.until_idle()
+    onlooker.start_over()
+    began, cpu = now(), site.server_cpu()
+    for number, name in enumerate(sets):
+        await onlooker.create(site.workload(name, 1))
+        # The rate is what makes this a measurement without a queue.
+        await asyncio.sleep(began + (number + 1) * _INTERVAL - now())
+    share = (site.server_cpu() - cpu) / (now() - began)
+    await onlooker.until_told(gangs, *_TOLD)
+    delays = onlooker.sightings.delays()
+    await onlooker.delete(*sets)
+    return OneByOne(gangs, delays, share)
+
+
+async def awaited(site: Site, core: Controller) -> Awaited:
+    """Gangs that are made while no backend runs; then one is started."""
+    onlooker, gangs, name = site.onlooker, site.sizes.replicas, "awaited"
+    await onlooker.create(site.workload(name, gangs))
+    await onlooker.until(lambda: onlooker.counts[EXIST] == site.sizes.pods)
+    await onlooker.until_told(gangs, names.CONDITION_INITIALIZED)
+    await core.until_settled()
+    await site.until_idle()
+    began = now()
+    async with site.backend():
+        with site.phases.phase("gangs that waited for a backend"):
+            programmed = await onlooker.until_told(gangs, names.CONDITION_PROGRAMMED) - began
+            ready = await onlooker.until_told(gangs, *_TOLD) - began
+        await onlooker.delete(name)
+    return Awaited(gangs, programmed, ready)

@@ -1,0 +1,104 @@
+"""The figures of a real backend, with their targets."""
+
+from benchmarks.product.choices import Choice
+from benchmarks.product.measures import backend_budget, unwanted, write_figures
+from benchmarks.product.results import Awaited, OneByOne, Product, Restarted, Served
+from benchmarks.product.sightings import Delays, percentile
+from benchmarks.product.workload import FULL, Sizes
+from benchmarks.runtime.figures import Figure
+
+BACKEND_WRITES = "backend's writes per gang"
+BACKEND_RESTART_WRITES = "restart of the backend with everything in place: writes"
+CAUGHT_UP = "gangs that waited for a backend: programmed, per 1,000"
+_WRITTEN = "PodGang created -> scheduler's object written"
+_TOLD = "pod changed -> PodGang's status says so"
+_WRITTEN_MS, _TOLD_MS = 100.0, 200.0
+_CPU_MS = 5.0
+_MEMORY = 100.0
+_FLAT = 1.2
+
+
+def backend_figures(product: Product, choice: Choice, sizes: Sizes) -> list[Figure]:
+    """All of them; none where the stand-in was."""
+    served, shown = product.deployed.backend, product.backend
+    if served is None or shown is None:
+        return []
+    return [
+        *_cost(served, choice, sizes),
+        *_delays(served, shown.one_by_one, sizes),
+        *_restart(shown.restarted),
+        *_awaited(shown.awaited),
+    ]
+
+
+def backend_flatness(small: Served, sizes: Sizes, large: Served, more: Sizes) -> list[Figure]:
+    """What a gang costs among many, by what it costs among fewer."""
+    share, factor = sizes.replicas / more.replicas, f"{more.replicas:,} / {sizes.replicas:,} gangs"
+    ratio = large.used.cpu / small.used.cpu * share
+    return [
+        Figure(f"{more.replicas:,} gangs: backend's peak memory", large.used.memory, "MiB"),
+        Figure(f"backend's CPU per gang, {factor}", ratio, "x", _FLAT),
+        Figure(
+            f"backend's writes per gang, {factor}",
+            large.used.writes.total() / small.used.writes.total() * share,
+            "x",
+            _FLAT,
+        ),
+    ]
+
+
+def _cost(served: Served, choice: Choice, sizes: Sizes) -> list[Figure]:
+    used, gangs = served.used, sizes.replicas
+    memory = _MEMORY if gangs <= FULL else None
+    budget = backend_budget([resource.plural for resource in choice.objects])
+    return [
+        *write_figures(used.writes, gangs, budget),
+        Figure("backend's writes that were refused", used.refused, "writes"),
+        Figure("backend's CPU per gang", used.cpu / gangs * 1e3, "ms", _CPU_MS),
+        Figure("backend's peak memory", used.memory, "MiB", memory),
+    ]
+
+
+def _delays(served: Served, singles: OneByOne, sizes: Sizes) -> list[Figure]:
+    """Under full load for information, and held to the targets where nothing queues."""
+    at_once, apart = f"{sizes.replicas} gangs at once", f"{singles.gangs} gangs one by one"
+    return [
+        *_percentiles(at_once, served.delays),
+        *_percentiles(apart, singles.delays, _WRITTEN_MS, _TOLD_MS),
+        Figure(f"API server's CPU, {apart}", singles.server_share * 100, "% of a core"),
+    ]
+
+
+def _percentiles(
+    when: str, delays: Delays, written: float | None = None, told: float | None = None
+) -> list[Figure]:
+    rows = []
+    for name, values, target in (
+        (_WRITTEN, delays.written, written),
+        (_TOLD, delays.told, told),
+    ):
+        rows += [
+            Figure(f"{name}, {when}: p50", percentile(values, 0.5) * 1e3, "ms"),
+            Figure(f"{name}, {when}: p99", percentile(values, 0.99) * 1e3, "ms", target),
+        ]
+    return rows
+
+
+def _restart(restarted: Restarted) -> list[Figure]:
+    return [
+        *unwanted(BACKEND_RESTART_WRITES, restarted.writes),
+        Figure("restart of the backend: process start to caches filled", restarted.synced, "s"),
+        Figure("restart of the backend: all gangs looked at", restarted.caught_up, "s", 5),
+        Figure("restart of the backend: CPU until at rest", restarted.settled_cpu, "s"),
+    ]
+
+
+def _awaited(awaited: Awaited) -> list[Figure]:
+    name, gangs = "gangs that waited for a backend", awaited.gangs
+    # With few gangs it is the start of the process that is seen.
+    target = 10 if gangs >= FULL else None
+    return [
+        Figure(CAUGHT_UP, awaited.programmed / gangs * 1e3, "s", target),
+        Figure(f"{gangs} {name}: all programmed", awaited.programmed, "s"),
+        Figure(f"{gangs} {name}: all say Scheduled and Ready", awaited.ready, "s"),
+    ]

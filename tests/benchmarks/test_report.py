@@ -1,0 +1,123 @@
+"""The table has the figures that belong to a run, with the targets that belong to its size."""
+
+from collections import Counter
+
+import pytest
+
+from benchmarks.product.choices import CHOICES, DEFAULT, KAI, STAND_IN, Choice
+from benchmarks.product.report import READY_RATIO, RELEASED_RATIO, figures, flatness
+from benchmarks.product.report_backend import (
+    BACKEND_RESTART_WRITES,
+    BACKEND_WRITES,
+    CAUGHT_UP,
+    backend_flatness,
+)
+from benchmarks.product.results import (
+    Awaited,
+    Backend,
+    Deleted,
+    Deployed,
+    Life,
+    OneByOne,
+    Product,
+    Replayed,
+    Restarted,
+    Scaled,
+    Served,
+    Start,
+    Used,
+)
+from benchmarks.product.sightings import Delays
+from benchmarks.product.workload import Sizes
+from benchmarks.runtime.figures import Figure
+
+START = Start(100.0, 10.0, 20.0, 30.0, server_cpu=15.0, others=0.1)
+BARE = Replayed(Start(0.0, 8.0, 16.0, 25.0, server_cpu=12.0, others=0.2), 5000, 4.0, delete=10.0)
+DELAYS = Delays(written=(0.01, 0.02), told=(0.1, 0.3))
+
+
+def used(cpu: float, writes: int) -> Used:
+    return Used(Counter({("APPLY", "podgangs/status"): writes}), 0, cpu, 80.0)
+
+
+def product(choice: Choice) -> Product:
+    nothing = Restarted(1.0, 0.5, Counter(), caught_up=2.0)
+    served = Served(used(2.0, 1000), 31.0, DELAYS) if choice.is_real else None
+    backend = Backend(nothing, OneByOne(100, DELAYS, 0.4), Awaited(500, 4.0, 9.0))
+    return Product(
+        Deployed(START, "uid", used(4.0, 5500), served),
+        nothing,
+        Life(Deleted(11.0, Counter(), Counter()), (0.2, 0.3), (Scaled(100, 0.4, 0.7),)),
+        backend if choice.is_real else None,
+        {"scaling": 0.05},
+    )
+
+
+def report(choice: Choice, sizes: Sizes | None = None) -> dict[str, Figure]:
+    rows = figures(product(choice), BARE, choice, sizes or Sizes())
+    assert len({row.figure for row in rows}) == len(rows)
+    return {row.figure: row for row in rows}
+
+
+@pytest.mark.parametrize("choice", [DEFAULT, KAI])
+def test_a_real_backend_is_judged_by_when_all_are_ready(choice: Choice) -> None:
+    rows = report(choice)
+    assert (rows[READY_RATIO].value, rows[READY_RATIO].target) == (1.2, 1.25)
+    assert rows[RELEASED_RATIO].target is None
+    assert rows["1,000 pods in 500 gangs: all ready"].target == 40
+    assert rows["1,000 pods in 500 gangs: all gangs say Scheduled and Ready"].value == 31
+
+
+def test_the_stand_in_is_judged_by_when_all_are_released() -> None:
+    rows = report(STAND_IN)
+    assert (rows[RELEASED_RATIO].value, rows[RELEASED_RATIO].target) == (1.25, 1.25)
+    assert rows[READY_RATIO].target is None
+    assert not [name for name in rows if "backend" in name]
+
+
+@pytest.mark.parametrize(("choice", "writes"), [(DEFAULT, 5), (KAI, 4)])
+def test_a_backend_has_its_own_budget_of_writes(choice: Choice, writes: float) -> None:
+    rows = report(choice)
+    assert (rows[BACKEND_WRITES].value, rows[BACKEND_WRITES].target) == (2, writes)
+    assert (rows[BACKEND_RESTART_WRITES].value, rows[BACKEND_RESTART_WRITES].target) == (0, 0)
+
+
+def test_delays_have_targets_only_where_nothing_queues() -> None:
+    rows = report(DEFAULT)
+    targets = {name: row.target for name, row in rows.items() if name.endswith("p99")}
+    assert sorted(filter(None, targets.values())) == [100, 200]
+    assert all("one by one" in name for name, target in targets.items() if target)
+    told = rows["pod changed -> PodGang's status says so, 100 gangs one by one: p99"]
+    assert (told.value, told.verdict) == (300, "MISSED")
+
+
+def test_catching_up_is_counted_for_a_thousand_gangs() -> None:
+    row = report(DEFAULT)[CAUGHT_UP]
+    assert (row.value, row.target) == (8, 10)
+
+
+def test_absolute_targets_are_left_out_of_runs_of_other_sizes() -> None:
+    rows = report(DEFAULT, Sizes(replicas=250))
+    assert rows["500 pods in 250 gangs: all ready"].target is None
+
+
+def test_the_load_of_others_is_shown_for_every_phase() -> None:
+    rows = report(DEFAULT)
+    shares = {name: row.value for name, row in rows.items() if name.startswith("other programs")}
+    assert list(shares.values()) == [10, 20, 5]
+
+
+def test_flat_means_that_a_gang_costs_the_same_among_many() -> None:
+    small, large = Served(used(2.0, 1000), 31.0, DELAYS), Served(used(12.0, 4000), 99.0, DELAYS)
+    rows = backend_flatness(small, Sizes(), large, Sizes(replicas=2000))
+    assert [(row.value, row.verdict) for row in rows[1:]] == [(1.5, "MISSED"), (1.0, "ok")]
+    core = flatness(product(DEFAULT).deployed, Sizes(), product(DEFAULT).deployed, Sizes())
+    assert [row.value for row in core if row.unit == "x"] == [1, 1]
+
+
+def test_every_choice_is_found_by_its_name() -> None:
+    assert {name: choice.name for name, choice in CHOICES.items()} == {
+        "default": "default",
+        "kai": "kai",
+        "stand-in": "stand-in",
+    }
