@@ -44,6 +44,10 @@ def doomed_node(core_cluster: Cluster) -> Iterator[str]:
         },
     }
     core_cluster.kubectl("create", "-f", "-", input=json.dumps(manifest))
+    # Until Kubernetes has seen it ready, it has a taint that keeps pods away.
+    taints = "jsonpath={.spec.taints[*].key}=example.com/doomed"
+    core_cluster.kubectl("wait", f"node/{DOOMED}", "--for=condition=Ready", "--timeout=60s")
+    core_cluster.kubectl("wait", f"node/{DOOMED}", f"--for={taints}", "--timeout=60s")
     try:
         yield DOOMED
     finally:
