@@ -6,6 +6,7 @@
 import os
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def shapes(draw: st.DrawFn) -> Shape:
     )
 
 
+@pytest.mark.timeout(max(120, EXAMPLES))
 @MANY
 @given(shapes(), st.lists(st.lists(EVENTS, max_size=3), max_size=8))
 def test_no_sequence_of_events_makes_us_break_the_minimum(
