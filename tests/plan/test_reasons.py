@@ -194,3 +194,8 @@ def test_what_needs_a_person_is_told_first() -> None:
     assert worst([waiting]) == waiting
     assert worst([]) is None
     assert (waiting.stalled, stuck.stalled) == (False, True)
+
+
+def test_a_taint_without_a_name_hides_no_shortage() -> None:
+    said = "no nodes with enough resources were found: 1 node(s) had untolerated taint(s)."
+    assert scheduling_cause(said).startswith("not placed: no nodes with enough resources")

@@ -22,7 +22,7 @@ _INSUFFICIENT = re.compile(r"Insufficient ([A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z
 # kube-scheduler puts the number of nodes before the causes, and why preempting does not help after.
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _PREEMPTION = re.compile(r"\.? (?:preemption|no new claims to deallocate).*$", re.DOTALL)
-_TAINT = re.compile(r"untolerated taint(?:\(s\))? ?\{?([^:,}\s]*)")
+_TAINT = re.compile(r"untolerated taint(?:\(s\))? ?\{?([A-Za-z0-9][^:,}\s]*)")
 _GATED_REASON = "SchedulingGated"
 _CAUSE_LIMIT = 120
 _CAUSES = 3

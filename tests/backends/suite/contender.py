@@ -1,0 +1,104 @@
+"""Everything in which backends differ for the suite, one value each; a new backend adds its own.
+
+A contender is a backend on one Kubernetes with one scheduler. What it must do is the same for
+all and is in the tests; how it says things, and what it cannot do, is here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from local_cluster.components import SCHEDULER
+from local_cluster.schedulers.kai import QUEUE
+from local_cluster.versions import DEFAULT_MINOR
+
+GANG, GROUP_SET, GROUP = (f"TopologyRequired{level}" for level in ("Gang", "GroupSet", "Group"))
+PREFERRED = frozenset(f"TopologyPreferred{level}" for level in ("Gang", "GroupSet", "Group"))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One backend as it is put to the test."""
+
+    backend: str
+    processes: tuple[str, ...]
+    """The programs of the local cluster that are its scheduler."""
+    scheduler_name: str
+    """What its pods name as their scheduler."""
+    group: str
+    """The API group of what it writes for a gang."""
+    short: str
+    """What a gang says that lacks room, given `nodes` that are there and pods that it `fits`, `of` all."""
+    short_in_set: str
+    """How its PodCliqueSet goes on after the numbers; a regular expression."""
+    cramped: str = ""
+    """What a gang of two says that no place of its topology has room for."""
+    topology: frozenset[str] = frozenset()
+    """Capabilities about topology that its record must have, and no others."""
+    minor: str = DEFAULT_MINOR
+    without: frozenset[str] = frozenset()
+    """Feature gates and API versions that this Kubernetes does not have, though it could."""
+    extra: str = ""
+    """The scheduler that the local cluster starts beside kube-scheduler."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The backend's own settings."""
+    beside: str = ""
+    """Another backend that runs on the same cluster."""
+    whole: bool = False
+    """Put to every test; the others only to those that depend on the scheduler."""
+
+    @property
+    def name(self) -> str:
+        """What tests are listed under."""
+        bare = "-bare" if self.without else ""
+        return f"{self.backend}-{self.minor}{bare}"
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The backends that are deployed."""
+        return tuple(name for name in (self.backend, self.beside) if name)
+
+
+def _default(cramped: str = "0/2 placements are available", **differences: Any) -> Contender:
+    return Contender(
+        backend="default",
+        processes=(SCHEDULER,),
+        scheduler_name="default-scheduler",
+        group="scheduling.k8s.io",
+        # A node has room for one pod, so those that are taken lack it too.
+        short="{nodes} Insufficient cpu",
+        short_in_set=r"\d waits? for cpu",
+        cramped=cramped,
+        **differences,
+    )
+
+
+KAI = Contender(
+    backend="kai",
+    processes=("kai-scheduler", "kai-binder"),
+    scheduler_name="kai-scheduler",
+    group="scheduling.run.ai",
+    short="fits {fits} of {of}: no nodes with enough resources were found",
+    # Which of the causes a pod names changes from one attempt to the next.
+    short_in_set=r"\d (?:not placed: |waits? for )",
+    cramped="fits 1 of 2 pods in ",
+    topology=PREFERRED | {GANG, GROUP_SET, GROUP},
+    extra="kai",
+    options={"defaultQueue": QUEUE},
+    beside="default",
+    whole=True,
+)
+
+CONTENDERS = (
+    _default(minor="1.35"),
+    _default(topology=frozenset({GANG}), whole=True),
+    _default(
+        minor="1.37",
+        topology=frozenset({GANG}),
+        without=frozenset({"CompositePodGroup", "scheduling.k8s.io/v1alpha3"}),
+    ),
+    # Each group tells how far it got in the best place; nobody speaks for the whole tree.
+    _default("1 of 2 pods fit", minor="1.37", topology=frozenset({GANG, GROUP_SET, GROUP})),
+    KAI,
+)
+WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)
