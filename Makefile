@@ -9,7 +9,7 @@ KUBERNETES ?= 1.36
 BACKEND ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help check test demo bench bench-cluster bench-runtime crds reference fmt lock clean
+.PHONY: help check test test-matrix demo bench bench-cluster bench-runtime crds reference fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,9 +35,13 @@ check: $(STAMP) ## Lint, types, import rules and unit tests (seconds)
 
 test: check ## check, then everything on a real control plane
 	@$(PY) -m local_cluster build
-	@$(PY) -m pytest -m cluster || { \
+	@$(PY) -m pytest -m "cluster and not matrix" || { \
 	  echo; echo "Once more, only what failed: on a busy machine a deadline may pass in vain. A second failure counts."; \
-	  $(PY) -m pytest -m cluster --last-failed --last-failed-no-failures none; }
+	  $(PY) -m pytest -m "cluster and not matrix" --last-failed --last-failed-no-failures none; }
+
+test-matrix: $(STAMP) ## The suite of all backends on the other Kubernetes minors
+	@$(PY) -m local_cluster build
+	@$(PY) -m pytest -m matrix
 
 demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends by itself)
 	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)

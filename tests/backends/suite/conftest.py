@@ -12,7 +12,7 @@ from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.pytest_plugin import running_cluster
 from local_cluster.versions import DEFAULT_MINOR, MINORS, Minor
 from tests.backends.suite.bed import Bed
-from tests.backends.suite.contender import CONTENDERS, Contender
+from tests.backends.suite.contender import CONTENDERS, Contender, listed
 from tests.backends.suite.stage import Stage, staged
 from tests.core.conftest import CRDS
 
@@ -36,7 +36,7 @@ def _turn(item: pytest.Item) -> int:
     return _ORDER[found.name]
 
 
-@pytest.fixture(scope="package", params=CONTENDERS, ids=lambda contender: contender.name)
+@pytest.fixture(scope="package", params=listed(CONTENDERS))
 def contender(request: pytest.FixtureRequest) -> Contender:
     """The backend that is put to the test."""
     found: Contender = request.param

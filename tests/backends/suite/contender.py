@@ -4,9 +4,12 @@ A contender is a backend on one Kubernetes with one scheduler. What it must do i
 all and is in the tests; how it says things, and what it cannot do, is here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
 
 from local_cluster.components import SCHEDULER
 from local_cluster.schedulers.kai import QUEUE
@@ -102,3 +105,11 @@ CONTENDERS = (
     KAI,
 )
 WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)
+
+
+def listed(contenders: Iterable[Contender]) -> list[ParameterSet]:
+    """As parameters; of each backend one is in `make test`, the rest in `make test-matrix`."""
+    return [
+        pytest.param(each, id=each.name, marks=() if each.whole else (pytest.mark.matrix,))
+        for each in contenders
+    ]

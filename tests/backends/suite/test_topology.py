@@ -4,7 +4,7 @@ import pytest
 
 from core_operator.caches import SETS
 from shared_api import names
-from tests.backends.suite.contender import CONTENDERS, GANG, GROUP, PREFERRED
+from tests.backends.suite.contender import CONTENDERS, GANG, GROUP, PREFERRED, listed
 from tests.backends.suite.stage import SECONDS, Stage
 from tests.core.kit import Object, condition
 
@@ -16,7 +16,7 @@ RACK = "example.com/rack"
 def _those(*capabilities: str, can: bool) -> pytest.MarkDecorator:
     """Contenders that can do all of it, or that cannot."""
     found = [c for c in CONTENDERS if c.topology.issuperset(capabilities) is can]
-    return pytest.mark.parametrize("contender", found, ids=lambda c: c.name, indirect=True)
+    return pytest.mark.parametrize("contender", listed(found), indirect=True)
 
 
 def _packed(topology: str, **pack: str) -> Object:
