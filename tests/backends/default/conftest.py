@@ -48,6 +48,8 @@ def form_namespace(form_cluster: Cluster) -> Iterator[str]:
     """A namespace of the test's own."""
     with fresh_namespace(form_cluster) as name:
         yield name
+    # A backend serves all namespaces: what is left here would be among what the next test counts.
+    form_cluster.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=90s", check=False)
 
 
 @pytest.fixture
