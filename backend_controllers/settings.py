@@ -6,54 +6,27 @@ models and from the options of every backend: what is said about a setting is sa
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
 
 from backend_controllers.contract import Options
+from shared_api.runtime.configuration import (
+    Label,
+    Logging,
+    Section,
+    ServerSettings,
+    SettingsError,
+    Workers,
+    content_of,
+    from_file,
+    problems_of,
+)
+
+__all__ = ["ServerSettings", "SettingsError"]
 
 M = TypeVar("M", bound=BaseModel)
-Workers = Annotated[int, Field(ge=1, le=256)]
-Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
-
-
-class SettingsError(Exception):
-    """The settings cannot be used; one line says what is wrong, and where."""
-
-
-class Section(BaseModel):
-    """A part of the file."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class Logging(Section):
-    """What is written to standard error."""
-
-    format: Literal["json", "human"] = "json"
-    """One JSON object a line for machines, or coloured text for people."""
-
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """The least severe lines that are written."""
-
-
-class ServerSettings(Section):
-    """Where /livez, /readyz and /metrics are served."""
-
-    host: str = "0.0.0.0"  # noqa: S104 - probes and scrapes come from outside the pod
-    """Address to listen on."""
-
-    port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    """Port to listen on; 0 takes any free one."""
 
 
 class LeaderElection(Section):
@@ -127,24 +100,12 @@ class Settings(Section):
 
 def load(path: Path, options: type[Options]) -> Settings:
     """Read and check a file of settings for a backend with these options."""
-    try:
-        return parse(path.read_text(), options)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: {_reason(error)}") from error
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from error
+    return from_file(path, lambda text: parse(text, options))
 
 
 def parse(text: str, options: type[Options]) -> Settings:
     """Check settings; the error names every wrong field by its path."""
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"not YAML: {' '.join(str(error).split())}") from error
-    if content is None:
-        content = {}
-    if not isinstance(content, dict):
-        raise SettingsError("the file must hold a map of settings")
+    content = content_of(text)
     own = content.pop("options", None)
     problems: list[str] = []
     settings = _checked(Settings, content, "", problems)
@@ -165,17 +126,5 @@ def _checked(model: type[M], content: object, path: str, problems: list[str]) ->
         # which lists and words are tuples and enumerations.
         return model.model_validate_json(msgspec.json.encode(content), strict=True)
     except ValidationError as error:
-        problems += [_problem(details, path) for details in error.errors()]
+        problems += problems_of(error, path)
         return None
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "is not UTF-8 text"
-
-
-def _problem(details: object, path: str) -> str:
-    assert isinstance(details, dict)
-    place = path + ".".join(str(part) for part in details["loc"])
-    if details["type"] == "extra_forbidden":
-        return f"{place}: there is no such setting"
-    return f"{place.rstrip('.')}: {details['msg']}, not {details['input']!r}"

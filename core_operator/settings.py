@@ -6,51 +6,25 @@ from these models: what is said about a setting is said here.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
+
+from shared_api.runtime.configuration import (
+    Label,
+    Logging,
+    Section,
+    ServerSettings,
+    SettingsError,
+    Workers,
+    content_of,
+    from_file,
+    problems_of,
+)
+
+__all__ = ["Section", "ServerSettings", "SettingsError"]
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
-Workers = Annotated[int, Field(ge=1, le=256)]
-Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
-
-
-class SettingsError(Exception):
-    """The settings cannot be used; one line says what is wrong, and where."""
-
-
-class Section(BaseModel):
-    """A part of the file."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class Logging(Section):
-    """What is written to standard error."""
-
-    format: Literal["json", "human"] = "json"
-    """One JSON object a line for machines, or coloured text for people."""
-
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """The least severe lines that are written."""
-
-
-class ServerSettings(Section):
-    """Where /livez, /readyz and /metrics are served."""
-
-    host: str = "0.0.0.0"  # noqa: S104 - probes and scrapes come from outside the pod
-    """Address to listen on."""
-
-    port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    """Port to listen on; 0 takes any free one."""
 
 
 class LeaderElection(Section):
@@ -112,11 +86,9 @@ class StartupOrder(Section):
     image: Annotated[str, Field(min_length=1)] = "podgang:latest"
     """Image of the init container. Pods pull it with their own pull secrets, unless the node has it."""
 
-    command: Annotated[list[str], Field(min_length=1)] = [
-        "python",
-        "-m",
-        "core_operator.await_order",
-    ]
+    command: Annotated[list[str], Field(min_length=1)] = Field(
+        default_factory=lambda: ["python", "-m", "core_operator.await_order"]
+    )
     """What it runs. The path of a file is appended; the command ends once the file says `cleared`."""
 
     run_as_user: Annotated[int, Field(ge=0)] = 65532
@@ -150,38 +122,13 @@ class Settings(Section):
 
 def load(path: Path) -> Settings:
     """Read and check a file of settings."""
-    try:
-        return parse(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: {_reason(error)}") from error
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from error
+    return from_file(path, parse)
 
 
 def parse(text: str) -> Settings:
     """Check settings; the error names every wrong field by its path."""
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"not YAML: {' '.join(str(error).split())}") from error
-    if content is None:
-        content = {}
-    if not isinstance(content, dict):
-        raise SettingsError("the file must hold a map of settings")
-    try:
         # Strict: YAML has types already, so the text "8080" is not a port.
-        return Settings.model_validate(content, strict=True)
+        return Settings.model_validate(content_of(text), strict=True)
     except ValidationError as error:
-        raise SettingsError("; ".join(map(_problem, error.errors()))) from error
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "is not UTF-8 text"
-
-
-def _problem(details: object) -> str:
-    assert isinstance(details, dict)
-    path = ".".join(str(part) for part in details["loc"])
-    if details["type"] == "extra_forbidden":
-        return f"{path}: there is no such setting"
-    return f"{path}: {details['msg']}, not {details['input']!r}"
+        raise SettingsError("; ".join(problems_of(error))) from error

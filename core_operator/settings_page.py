@@ -38,7 +38,8 @@ def _sections() -> Iterator[str]:
         yield f"## {section.alias or name}\n\n{_text(section)}\n"
         yield "| setting | default | meaning |\n|---|---|---|"
         for key, field in model.model_fields.items():
-            default = yaml.safe_dump(field.default, default_flow_style=True).split("\n")[0]
+            value = field.get_default(call_default_factory=True)
+            default = yaml.safe_dump(value, default_flow_style=True).split("\n")[0]
             yield f"| `{field.alias or key}` | `{default}` | {_text(field)}{_bounds(field)} |"
         yield ""
 

@@ -1,0 +1,92 @@
+"""What the settings of every program have in common: one YAML file, checked as a whole.
+
+Unknown keys are refused, since a misspelt setting that is silently ignored is the worst kind,
+and an error names every wrong field by its path. Which settings there are is said by each
+program in models of its own; here are the sections that all of them have.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+S = TypeVar("S")
+Workers = Annotated[int, Field(ge=1, le=256)]
+Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; one line says what is wrong, and where."""
+
+
+class Section(BaseModel):
+    """A part of the file."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class Logging(Section):
+    """What is written to standard error."""
+
+    format: Literal["json", "human"] = "json"
+    """One JSON object a line for machines, or coloured text for people."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The least severe lines that are written."""
+
+
+class ServerSettings(Section):
+    """Where /livez, /readyz and /metrics are served."""
+
+    host: str = "0.0.0.0"  # noqa: S104 - probes and scrapes come from outside the pod
+    """Address to listen on."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """Port to listen on; 0 takes any free one."""
+
+
+def from_file(path: Path, parse: Callable[[str], S]) -> S:
+    """Read and check a file of settings; errors begin with its path."""
+    try:
+        return parse(path.read_text())
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: is not UTF-8 text") from error
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def content_of(text: str) -> dict[str, Any]:
+    """The map that a file holds; an empty file holds an empty one."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"not YAML: {' '.join(str(error).split())}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise SettingsError("the file must hold a map of settings")
+    return content
+
+
+def problems_of(error: ValidationError, path: str = "") -> list[str]:
+    """What is wrong, each with the path of its field."""
+    return [_problem(details, path) for details in error.errors()]
+
+
+def _problem(details: object, path: str) -> str:
+    assert isinstance(details, dict)
+    place = path + ".".join(str(part) for part in details["loc"])
+    if details["type"] == "extra_forbidden":
+        return f"{place}: there is no such setting"
+    return f"{place.rstrip('.')}: {details['msg']}, not {details['input']!r}"
