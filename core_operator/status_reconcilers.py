@@ -27,7 +27,7 @@ from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import controller_uid
 from shared_api.runtime.writing import Behalf, Target
 
-_SECONDS_PER_GANG = 0.004
+_SECONDS_PER_GANG = 0.008
 _LONGEST_PAUSE = 5.0
 
 

@@ -35,6 +35,10 @@ class Observation:
         status: Literal["True", "False", "Unknown"] = "Unknown"
         if holds is not None:
             status = "True" if holds else "False"
+        said = find(self.previous, kind)
+        if said is not None and _content(said) == (status, reason, message, self.generation):
+            # Most often nothing is new, and checking what was checked before costs most.
+            return said
         condition = Condition(
             type=kind,
             status=status,
@@ -43,7 +47,7 @@ class Observation:
             last_transition_time=self.now.replace(microsecond=0),
             **({} if self.generation is None else {"observed_generation": self.generation}),
         )
-        return condition.after(find(self.previous, kind))
+        return condition.after(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,10 @@ class Verdict:
             kind, holds=True, reason=blocked.reason, message=blocked.message
         )
         return (ready, beside)
+
+
+def _content(condition: Condition) -> tuple[str, str, str, int | None]:
+    return condition.status, condition.reason, condition.message, condition.observed_generation
 
 
 def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
