@@ -119,10 +119,11 @@ class Cache(Generic[T]):
 
     def take(self, delta: Delta[T]) -> None:
         """Let one delta change the state, and tell the subscribers."""
+        if isinstance(delta, Changed):
+            # Nearly all deltas are changes, and of these there are thousands in a burst.
+            self._put(delta.object)
+            return
         match delta:
-            case Changed(object=value):
-                self._put(value)
-                self._passed(value)
             case Removed(object=value):
                 self._discard(value)
                 self._passed(value)
@@ -136,18 +137,26 @@ class Cache(Generic[T]):
                 self._synced.set()
 
     def _put(self, value: T) -> None:
-        key = key_of(value)
+        metadata = value.metadata
+        version = metadata.resource_version or ""
+        key = ObjectKey(metadata.namespace or "", metadata.name)
         held = self._objects.get(key)
-        if held is not None and held.metadata.uid != value.metadata.uid:
-            self._drop(key, held)
-            held = None
+        known = ""
+        if held is not None:
+            known = held.metadata.resource_version or ""
+            if held.metadata.uid != metadata.uid:
+                self._drop(key, held)
+                held = None
         if self._sent is not None:
-            # The state is the truth, even if an etcd restore turned versions back.
+            # The state is the truth, even if an etcd restore turned versions back. While it
+            # is being sent, versions come in no order and prove nothing.
             self._sent.add(key)
-        elif held is not None and _is_older(value, held):
+            if held is None or known != version:
+                self._store(key, held, value)
             return
-        if held is None or held.metadata.resource_version != value.metadata.resource_version:
+        if held is None or _is_newer(version, known):
             self._store(key, held, value)
+        self.barrier.advance(version)
 
     def _discard(self, value: T) -> None:
         held = self._by_uid.get(value.metadata.uid or "")
@@ -207,7 +216,6 @@ def key_of(value: Projection) -> ObjectKey:
     return ObjectKey(value.metadata.namespace or "", value.metadata.name)
 
 
-def _is_older(value: Projection, than: Projection) -> bool:
+def _is_newer(version: str, than: str) -> bool:
     """Compare decimal numbers without leading zeros as KEP-5504 does: by length, then text."""
-    one, other = value.metadata.resource_version or "", than.metadata.resource_version or ""
-    return (len(one), one) < (len(other), other)
+    return len(version) > len(than) or (len(version) == len(than) and version > than)
