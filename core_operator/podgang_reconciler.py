@@ -42,6 +42,10 @@ from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target, Written
 
+# Gangs that fill at the same time and are told of with the usual delay.
+_A_FEW = 50
+_LATEST_PROGRESS = 8.0
+
 EVENT_MOVED = "BackendMoved"
 EVENT_PLACED_ANEW = "TopologyChanged"
 
@@ -106,7 +110,10 @@ class PodGangReconciler:
             return 0.0
         now = self._shop.clock.monotonic()
         since = self._filling_since.setdefault(key, now)
-        return since + self._shop.settings.timing.progress_delay_seconds - now
+        # When hundreds fill at once each takes longer, and saying so of each would slow all.
+        crowd = 1 + len(self._filling_since) / _A_FEW
+        delay = self._shop.settings.timing.progress_delay_seconds * crowd
+        return since + min(delay, _LATEST_PROGRESS) - now
 
     async def _move(self, found: Applied[PodGang], situation: "Situation", behalf: Behalf) -> None:
         await self._applier.delete(self._gangs, found, behalf)

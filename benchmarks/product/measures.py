@@ -101,9 +101,13 @@ def gangs_counted(page: str, state: str) -> int:
 
 
 def write_figures(done: Writes, gangs: int, budget: Budget) -> list[Figure]:
-    """The writes of a start, in total against their budget and by kind."""
+    """The writes of a start: those for gangs against their budget, the rest, and all by kind."""
     name = f"{budget.who}'s writes per gang"
-    rows = [Figure(name, done.total() / gangs, "writes", budget.total)]
+    for_gangs = sum(count for kind, count in done.items() if kind in budget.kinds)
+    rows = [
+        Figure(name, for_gangs / gangs, "writes", budget.total),
+        Figure(f"{budget.who}'s other writes, in all", done.total() - for_gangs, "writes"),
+    ]
     for kind, count in by_resource(done):
         verb, resource = kind
         row = Figure(f"{name}: {verb} {resource}", count / gangs, "writes", budget.kinds.get(kind))

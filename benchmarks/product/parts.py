@@ -136,13 +136,16 @@ async def scale(site: Site, core: Controller, replicas: int) -> Scaled:
     down = await onlooker.until(lambda: onlooker.counts[EXIST] == pods // 2) - began
     await onlooker.until(lambda: onlooker.is_content(name))
     await core.until_settled()
+    before = await core.writes()
     began = now()
     await onlooker.scale(name, replicas)
     up = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods) - began
     await onlooker.until(lambda: onlooker.is_content(name))
+    await core.until_settled()
+    done = (await core.writes() - before).total()
     await onlooker.delete(name)
     await core.until_settled()
-    return Scaled(replicas, down, up)
+    return Scaled(replicas, down, up, done)
 
 
 async def one_by_one(site: Site) -> OneByOne:

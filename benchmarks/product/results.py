@@ -73,6 +73,8 @@ class Scaled:
     replicas: int
     down: float
     up: float
+    writes: int
+    """Of core, to double it."""
 
 
 @dataclass(frozen=True, slots=True)

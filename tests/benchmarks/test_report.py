@@ -47,7 +47,7 @@ def product(choice: Choice) -> Product:
     return Product(
         Deployed(START, "uid", used(4.0, 5500), served),
         nothing,
-        Life(Deleted(11.0, Counter(), Counter()), (0.2, 0.3), (Scaled(100, 0.4, 0.7),)),
+        Life(Deleted(11.0, Counter(), Counter()), (0.2, 0.3), (Scaled(50, 0.4, 0.7, 275),)),
         backend if choice.is_real else None,
         {"scaling": 0.05},
     )
@@ -64,7 +64,6 @@ def test_a_real_backend_is_judged_by_when_all_are_ready(choice: Choice) -> None:
     rows = report(choice)
     assert (rows[READY_RATIO].value, rows[READY_RATIO].target) == (1.2, 1.25)
     assert rows[RELEASED_RATIO].target is None
-    assert rows["1,000 pods in 500 gangs: all ready"].target == 40
     assert rows["1,000 pods in 500 gangs: all gangs say Scheduled and Ready"].value == 31
 
 
@@ -121,3 +120,11 @@ def test_every_choice_is_found_by_its_name() -> None:
         "kai": "kai",
         "stand-in": "stand-in",
     }
+
+
+def test_scaling_is_compared_with_as_many_writes_of_the_bare_client() -> None:
+    rows = report(DEFAULT)
+    assert rows["scale 50 -> 100 pods: released"].target == 0.8
+    ratio = rows["scale 50 -> 100 pods: released / as many writes at the bare client's rate"]
+    assert ratio.target is None
+    assert ratio.value > 0
