@@ -34,14 +34,13 @@ check: $(STAMP) ## Lint, types, import rules and unit tests (seconds)
 	@$(PY) -m pytest -q -m "not cluster"
 
 test: check ## check, then everything on a real control plane
-	@$(PY) -m local_cluster build
-	@$(PY) -m pytest -m "cluster and not matrix" || { \
+	@$(PY) -m local_cluster build kubernetes-$(KUBERNETES) kwok
+	@$(PY) -m pytest -q -m "cluster and not matrix" --numprocesses 2 --dist loadfile || { \
 	  echo; echo "Once more, only what failed: on a busy machine a deadline may pass in vain. A second failure counts."; \
 	  $(PY) -m pytest -m "cluster and not matrix" --last-failed --last-failed-no-failures none; }
 
-test-matrix: $(STAMP) ## The suite of all backends on the other Kubernetes minors
-	@$(PY) -m local_cluster build
-	@$(PY) -m pytest -m matrix
+test-matrix: $(STAMP) ## The other schedulers and Kubernetes minors (PARTS="kai 1.37", MINUTES=60)
+	@$(PY) -m tests.matrix $(PARTS) $(if $(MINUTES),--minutes $(MINUTES))
 
 demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends by itself)
 	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)

@@ -26,9 +26,14 @@ _NEEDED_BYTES = 6 * 10**9
 """Sources, compile cache and result of one control plane, with room to spare."""
 
 
+def is_built(build: Build) -> bool:
+    """Tell whether the programs of `build` are there."""
+    return _entry(build).exists()
+
+
 def ensure_built(build: Build, *, again: bool = False) -> Path:
     """Return the directory with the programs of `build`, building them when they are missing."""
-    entry = builds_directory() / f"{build.name}-{build.key}"
+    entry = _entry(build)
     if again:
         shutil.rmtree(entry, ignore_errors=True)
     if not entry.exists():
@@ -37,6 +42,10 @@ def ensure_built(build: Build, *, again: bool = False) -> Path:
                 _make(build, entry)
     _verify(build, entry)
     return entry
+
+
+def _entry(build: Build) -> Path:
+    return builds_directory() / f"{build.name}-{build.key}"
 
 
 def _make(build: Build, entry: Path) -> None:

@@ -9,7 +9,7 @@ from benchmarks.product.__main__ import main
 from benchmarks.product.report import DELETE_RATIO, READY_RATIO, RESTART_WRITES
 from benchmarks.product.report_backend import BACKEND_RESTART_WRITES, BACKEND_WRITES, CAUGHT_UP
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(600)]
 
 
 def test_a_quick_run_has_figures_and_restarts_without_writes(

@@ -108,8 +108,5 @@ WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)
 
 
 def listed(contenders: Iterable[Contender]) -> list[ParameterSet]:
-    """As parameters; of each backend one is in `make test`, the rest in `make test-matrix`."""
-    return [
-        pytest.param(each, id=each.name, marks=() if each.whole else (pytest.mark.matrix,))
-        for each in contenders
-    ]
+    """As parameters; those that `make test` has no programs for are marked by their names."""
+    return [pytest.param(each, id=each.name) for each in contenders]

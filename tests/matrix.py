@@ -1,0 +1,103 @@
+"""`python -m tests.matrix [PART]... [--minutes N]`: the tests for `make test-matrix`, part by part.
+
+A part is a Kubernetes minor or a scheduler, with the programs that it needs. Parts that would
+not end in time are left out, and the last lines say which ran, which failed and which were
+left out. What fails is run once more: on a busy machine a deadline may pass in vain, and a
+second failure counts.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from local_cluster.building.builder import is_built
+from local_cluster.building.programs import build_of
+
+_NOTHING_COLLECTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tests that are selected by a word in their names or parameters."""
+
+    name: str
+    selects: str
+    builds: tuple[str, ...]
+    minutes: float
+    """That its tests take on two cores, once everything is built."""
+    building: float
+    """That building takes on two cores."""
+
+    @property
+    def takes(self) -> float:
+        """Minutes from now."""
+        return self.minutes + (
+            0 if all(is_built(build_of(name)) for name in self.builds) else self.building
+        )
+
+
+PARTS = (
+    Part("kai", "kai", ("kai",), 4, 6),
+    Part("volcano", "volcano", ("volcano",), 4, 4),
+    Part("koordinator", "koordinator", ("koordinator",), 4, 4),
+    Part("yunikorn", "yunikorn", ("yunikorn",), 4, 3),
+    Part("1.37", "1.37", ("kubernetes-1.37",), 4, 8),
+    Part("1.35", "1.35", ("kubernetes-1.35",), 3, 8),
+)
+_REST = Part("others", " and ".join(f"not {part.selects}" for part in PARTS), (), 4, 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts; 1 if one of them failed."""
+    options = _options(arguments)
+    ends = time.monotonic() + options.minutes * 60
+    results: dict[str, str] = {}
+    for part in (*PARTS, _REST):
+        if options.parts and part.name not in options.parts:
+            continue
+        left = (ends - time.monotonic()) / 60
+        if part.takes > left:
+            results[part.name] = (
+                f"left out: it takes {part.takes:g} minutes, and {left:.0f} are left"
+            )
+            continue
+        began = time.monotonic()
+        passed = _run(part)
+        took = (time.monotonic() - began) / 60
+        results[part.name] = f"{'passed' if passed else 'FAILED'} in {took:.1f} minutes"
+    for name, result in results.items():
+        sys.stdout.write(f"matrix: {name}: {result}\n")
+    return int(any(result.startswith("FAILED") for result in results.values()))
+
+
+def _run(part: Part) -> bool:
+    sys.stdout.write(f"\nmatrix: {part.name}\n")
+    sys.stdout.flush()
+    if part.builds:
+        subprocess.run([sys.executable, "-m", "local_cluster", "build", *part.builds], check=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "matrix", "-k", part.selects]
+    code = subprocess.run(command, check=False).returncode
+    if code in (0, _NOTHING_COLLECTED):
+        return True
+    again = ["--last-failed", "--last-failed-no-failures", "none"]
+    return subprocess.run([*command, *again], check=False).returncode == 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    names = [part.name for part in (*PARTS, _REST)]
+    parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(names)} (all)")
+    parser.add_argument("--minutes", type=float, default=600.0, help="that are there for it")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.parts) - set(names):
+        parser.error(
+            f"there is no part {', '.join(sorted(unknown))}; choose from {', '.join(names)}"
+        )
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
