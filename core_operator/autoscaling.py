@@ -6,7 +6,7 @@ that has a name which is needed is left alone, as with other children.
 """
 
 from core_operator.caches import OWNER
-from core_operator.children import Family, Wanted, settle, unwanted
+from core_operator.children import Family, Wanted, own_child, settle, unwanted
 from core_operator.plan.autoscalers import autoscaler_name, autoscalers, remembered_size
 from core_operator.plan.expansion import Expansion
 from core_operator.plan.statuses.reasons import Blocked, Blocking
@@ -28,9 +28,9 @@ class Autoscaling:
         self._cache = shop.view.caches.autoscalers
         self._target = Target(HPAS, self._cache)
 
-    def size(self, key: ObjectKey, template: PodCliqueTemplateSpec) -> int:
+    def size(self, key: ObjectKey, template: PodCliqueTemplateSpec, pcs: PodCliqueSet) -> int:
         """The size in which to make a PodClique of this name."""
-        found = self._cache.get(key)
+        found = own_child(self._cache, key, pcs)
         spec = template.spec
         autoscaler = found.object if found is not None else None
         return remembered_size(autoscaler, spec.auto_scaling_config, spec.replicas)

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from shared_api.kube.errors import Conflict
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import Retry, WaitForEvent
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.slowstart import slow_start
@@ -107,6 +108,16 @@ def unwanted(
         and value.metadata.deletion_timestamp is None
         and controller_uid(value) == owner_uid
     ]
+
+
+def own_child(cache: Cache[W], key: ObjectKey, owner: Watched) -> W | None:
+    """The child of this name that an owner has made; one of its namesake before it is none.
+
+    Sizes are taken from it. It may be gone before what is decided from it is written, and the
+    write would then give a new set the size of its predecessor.
+    """
+    found = cache.get(key)
+    return found if found is not None and controller_uid(found) == owner.metadata.uid else None
 
 
 def seen(observed: Watched | None, manifest: Mapping[str, object]) -> Mapping[str, object]:

@@ -17,6 +17,7 @@ from core_operator.children import (
     Removal,
     Wanted,
     Write,
+    own_child,
     seen,
     settle,
     unwanted,
@@ -101,7 +102,8 @@ class PodCliqueSetReconciler:
             if gang.base is None:
                 yield Wanted(self._services, headless_service(pcs, gang.pcs_index))
         for group in expansion.groups:
-            live = self._view.caches.groups.get(ObjectKey(pcs.metadata.namespace or "", group.name))
+            key = ObjectKey(pcs.metadata.namespace or "", group.name)
+            live = own_child(self._view.caches.groups, key, pcs)
             yield Wanted(self._groups, seen(live, scaling_group(pcs, group)))
         # Nothing waits for it.
         yield from self._revision(pcs)
@@ -111,8 +113,8 @@ class PodCliqueSetReconciler:
         for clique in gang.cliques:
             if clique.group is None:
                 key = ObjectKey(pcs.metadata.namespace or "", clique.name)
-                live = self._view.caches.cliques.get(key)
-                known = self._autoscaling.size(key, clique.template)
+                live = own_child(self._view.caches.cliques, key, pcs)
+                known = self._autoscaling.size(key, clique.template, pcs)
                 replicas = known if live is None else live.object.spec.replicas
                 manifest = standalone_podclique(pcs, clique, owner, replicas)
                 present = None if live is None else live.object

@@ -8,7 +8,16 @@ from collections.abc import Iterator
 
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
-from core_operator.children import Family, NamesTaken, Wanted, Write, seen, settle, unwanted
+from core_operator.children import (
+    Family,
+    NamesTaken,
+    Wanted,
+    Write,
+    own_child,
+    seen,
+    settle,
+    unwanted,
+)
 from core_operator.plan import naming
 from core_operator.plan.expansion import cliques_of_group
 from core_operator.plan.podcliques import group_podclique
@@ -59,7 +68,7 @@ class ScalingGroupReconciler:
         owner = naming.controller_reference(group)
         for clique in cliques_of_group(self._view.expansion(pcs), group.metadata.name):
             key = ObjectKey(group.metadata.namespace or "", clique.name)
-            live = self._view.caches.cliques.get(key)
+            live = own_child(self._view.caches.cliques, key, group)
             replicas = None if live is None else live.object.spec.replicas
             manifest = group_podclique(pcs, clique, owner, replicas)
             present = None if live is None else live.object
