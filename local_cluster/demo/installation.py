@@ -15,7 +15,11 @@ from local_cluster.process_node.placement import place_on_process_node
 
 NAMESPACE = "grove-system"
 SAMPLES = "docs/samples"
-_PARTS = {"core-operator": "deploy/core", "backend-default": "deploy/backends/default"}
+BACKENDS = ("default", "kai")
+_PARTS = {
+    "core-operator": "deploy/core",
+    **{f"backend-{name}": f"deploy/backends/{name}" for name in BACKENDS},
+}
 _PATIENCE = "--timeout=120s"
 
 
@@ -32,7 +36,7 @@ def repository() -> Path:
 
 
 def install(narrator: Narrator) -> None:
-    """Apply core and the backend, and return when both say that they are available."""
+    """Apply core and the backends, and return when all say that they are available."""
     lines = []
     for folder in _PARTS.values():
         listing = _placed(narrator, folder)
@@ -49,8 +53,8 @@ def install(narrator: Narrator) -> None:
     for deployment in _PARTS:
         place = f"--namespace={NAMESPACE}"
         narrator.kubectl("rollout", "status", f"deployment/{deployment}", place, _PATIENCE)
-    available = "--for=condition=Available"
-    narrator.kubectl("wait", "schedulerbackend/default", available, _PATIENCE)
+    records = [f"schedulerbackend/{name}" for name in BACKENDS]
+    narrator.kubectl("wait", *records, "--for=condition=Available", _PATIENCE)
 
 
 def _placed(narrator: Narrator, folder: str) -> str:

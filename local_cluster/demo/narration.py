@@ -8,6 +8,7 @@ kubectl that it ended had failed.
 import shlex
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from local_cluster.api import Object
@@ -55,6 +56,20 @@ class Narrator:
         except subprocess.CalledProcessError as error:
             command = shlex.join(["kubectl", *arguments])
             raise ClusterError(f"`{command}` failed", details=error.stderr) from None
+
+    def follow(
+        self, path: str, condition: Condition, what: str, news: Callable[[list[Object]], list[str]]
+    ) -> None:
+        """Wait as `wait` does, and print what there is to tell on the way, with the time."""
+        started = time.monotonic()
+
+        def heard(items: list[Object]) -> bool:
+            for line in news(items):
+                print(f"   {time.monotonic() - started:5.1f} s  {line}", flush=True)
+            return condition(items)
+
+        self.wait(path, heard, what)
+        print(flush=True)
 
     def wait(self, path: str, condition: Condition, what: str, **selectors: str) -> list[Object]:
         """Return the objects of a collection once the condition holds for them."""

@@ -23,7 +23,7 @@ def run_demo(kubernetes: str, *, stay: bool) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="demo-") as directory:
         cluster = up(
-            ClusterOptions(kubernetes=kubernetes),
+            ClusterOptions(kubernetes=kubernetes, schedulers=("kai",)),
             name="demo",
             directory=Path(directory) / "demo",
             leashed=True,
@@ -47,7 +47,7 @@ def _farewell(cluster: Cluster, narrator: Narrator, *, stay: bool) -> None:
     if not stay:
         return
     narrator.title("Look around")
-    kinds = "pcs,podgangs,workloads,pods"
+    kinds = "pcs,podgangs,pods"
     narrator.say(f"export KUBECONFIG={cluster.kubeconfig}\n{cluster.kubectl_program()} get {kinds}")
     print("The cluster stays up until Ctrl-C.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):

@@ -2,7 +2,8 @@
 
 A scene changes one thing, waits until the cluster says what came of it, and shows that. Numbers
 in titles follow from `docs/samples` and from what a simulated node holds: 8 nodes have 64 GPUs,
-inference takes 24 of them, and the 40 that are left are 10 pods of training, not 12.
+both replicas of inference take 24 of them, and the 40 that are left are 10 pods of training,
+not 12.
 """
 
 import json
@@ -19,7 +20,7 @@ from shared_api import names
 NODES = 8
 _SETS = f"/apis/{names.GROVE_GROUP}/{names.VERSION}/namespaces/default/podcliquesets"
 _GANGS = f"/apis/{names.SCHEDULER_GROUP}/{names.VERSION}/namespaces/default/podgangs"
-_BACKEND = "backend-default"
+_BACKEND = "backend-kai"
 
 
 def the_cluster(narrator: Narrator) -> None:
@@ -29,17 +30,19 @@ def the_cluster(narrator: Narrator) -> None:
 
 
 def the_product(narrator: Narrator) -> None:
-    """Install core and one backend."""
-    narrator.title("The product: core, and the backend for kube-scheduler")
+    """Install core and two backends."""
+    narrator.title("The product: core, and the backends for kube-scheduler and KAI")
     install(narrator)
     narrator.show(f"get deployments -n {NAMESPACE}")
     narrator.show("get schedulerbackends")
 
 
 def a_gang_that_fits(narrator: Narrator) -> None:
-    """Run disaggregated inference."""
-    narrator.title("Inference that fits: 2 prefill and 4 decode pods with 4 GPUs each")
+    """Run disaggregated inference, and tell how its gangs form."""
+    narrator.title("Inference that fits: 2 replicas of router, prefill and decode, 12 GPUs each")
     started = narrator.apply(f"{SAMPLES}/inference.yaml")
+    both = states.are_ready("inference-0", "inference-1")
+    narrator.follow(_GANGS, both, "both gangs to be ready", states.Formation().news)
     narrator.wait(_SETS, states.is_ready("inference"), "inference to be ready")
     _tell_bound(narrator, "inference", f"and ready {time.monotonic() - started:.1f} s after apply")
     narrator.show("get pcs,podgangs")
@@ -72,7 +75,7 @@ def room_is_made(narrator: Narrator) -> None:
 
 def the_backend_goes(narrator: Narrator) -> None:
     """Scale the backend to nothing: what runs stays, what is new waits and says for whom."""
-    narrator.title("The backend is switched off: what runs stays, what is new waits")
+    narrator.title("KAI's backend is switched off: what runs stays, what is new waits")
     before = states.running(_pods(narrator))
     narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=0")
     narrator.wait(
@@ -93,9 +96,9 @@ def the_backend_goes(narrator: Narrator) -> None:
 
 def the_backend_comes(narrator: Narrator) -> None:
     """Scale it up again: what waited runs."""
-    narrator.title("The backend is switched on again")
+    narrator.title("KAI's backend is switched on again, and KAI places the gang")
     started = time.monotonic()
-    narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=1")
+    narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=2")
     narrator.wait(_SETS, states.is_ready("evaluation"), "evaluation to be ready")
     _tell_bound(narrator, "evaluation", f"and ready {time.monotonic() - started:.1f} s later")
     narrator.show("get pcs")

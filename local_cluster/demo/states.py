@@ -1,5 +1,7 @@
 """What the demo reads from objects: their conditions, and which pods have nodes. Pure."""
 
+from collections.abc import Mapping
+
 from local_cluster.api import Object
 from local_cluster.waiting import Condition
 from shared_api import names
@@ -28,6 +30,39 @@ def is_refused(name: str) -> Condition:
         return "nodes are available" in scheduled.get("message", "")
 
     return says_so
+
+
+class Formation:
+    """Tells of gangs what became true of them, each thing once and in the order in which it did."""
+
+    _MEANINGS: Mapping[str, str] = {
+        names.CONDITION_PROGRAMMED: "programmed: its scheduler has been told of the gang",
+        names.CONDITION_INITIALIZED: "formed: all its pods exist, each held by a gate",
+        names.CONDITION_SCHEDULED: "scheduled: its gates are lifted and its pods bound",
+        names.CONDITION_READY: "ready",
+    }
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def news(self, gangs: list[Object]) -> list[str]:
+        """What has become true since the last look."""
+        lines = []
+        for gang in sorted(gangs, key=lambda gang: str(gang["metadata"]["name"])):
+            name = gang["metadata"]["name"]
+            for kind, meaning in self._MEANINGS.items():
+                holds = condition([gang], name, kind).get("status") == "True"
+                if holds and (name, kind) not in self._told:
+                    self._told.add((name, kind))
+                    lines.append(f"{name}  {meaning}")
+        return lines
+
+
+def are_ready(*of_gangs: str) -> Condition:
+    """Tell whether all PodGangs of these names say that they are ready."""
+    return lambda gangs: all(
+        condition(gangs, name, names.CONDITION_READY).get("status") == "True" for name in of_gangs
+    )
 
 
 def condition(items: list[Object], name: str, kind: str) -> Object:
