@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from local_cluster.building.builder import is_built
 from local_cluster.building.programs import build_of
+from local_cluster.schedulers import EXTRA_SCHEDULERS
+from local_cluster.versions import DEFAULT_MINOR, MINORS
 
 _NOTHING_COLLECTED = 5
 
@@ -40,12 +42,12 @@ class Part:
 
 
 PARTS = (
-    Part("kai", "kai", ("kai",), 4, 6),
-    Part("volcano", "volcano", ("volcano",), 4, 4),
-    Part("koordinator", "koordinator", ("koordinator",), 4, 4),
-    Part("yunikorn", "yunikorn", ("yunikorn",), 4, 3),
-    Part("1.37", "1.37", ("kubernetes-1.37",), 4, 8),
-    Part("1.35", "1.35", ("kubernetes-1.35",), 3, 8),
+    *(Part(name, name, (found.build,), 4, 5) for name, found in EXTRA_SCHEDULERS.items()),
+    *(
+        Part(minor, minor, (f"kubernetes-{minor}",), 4, 8)
+        for minor in reversed(MINORS)
+        if minor != DEFAULT_MINOR
+    ),
 )
 _REST = Part("others", " and ".join(f"not {part.selects}" for part in PARTS), (), 4, 0)
 
