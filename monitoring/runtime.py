@@ -1,0 +1,190 @@
+"""The dashboard of the machinery that all processes share."""
+
+from monitoring.panels import RATE, Dashboard, Panel, Query, Row, Variable
+from monitoring.scope import LEADS
+
+_JOB = 'job=~"$job"'
+
+
+def _our(metric: str, *matchers: str) -> str:
+    return f"{metric}{{{','.join((_JOB, *matchers))}}}"
+
+
+def _rate(by: str, metric: str, *matchers: str) -> str:
+    return f"sum by ({by}) (rate({_our(metric, *matchers)}[{RATE}]))"
+
+
+def _p99(by: str, metric: str) -> str:
+    return f"histogram_quantile(0.99, {_rate(f'le, {by}', f'{metric}_bucket')})"
+
+
+def _one(title: str, expression: str, legend: str, unit: str = "short", **more: bool) -> Panel:
+    return Panel(title, (Query(expression, legend),), unit, width=8, **more)
+
+
+_PROCESSES = Row(
+    "Processes, watches, caches",
+    (
+        Panel(
+            "Who leads",
+            (Query(_our(LEADS), "{{name}} {{instance}}"),),
+            kind="state-timeline",
+            width=8,
+        ),
+        _one(
+            "Time since a watch heard from the server",
+            f"max by (job, resource) ({_our('watch_age_seconds')})",
+            "{{job}} {{resource}}",
+            "s",
+        ),
+        _one(
+            "Watches that were started again",
+            f"sum by (resource, reason) (increase({_our('watch_restarts_total')}[{RATE}]))",
+            "{{resource}} {{reason}}",
+            quiet=True,
+        ),
+        _one(
+            "Objects in caches",
+            f"max by (job, resource) ({_our('cache_objects')})",
+            "{{job}} {{resource}}",
+        ),
+        _one(
+            "Caches that wait for their first list",
+            f"count by (job, resource) ({_our('cache_synced')} == 0)",
+            "{{job}} {{resource}}",
+            quiet=True,
+        ),
+        _one("Events", _rate("job, result", "events_recorded_total"), "{{job}} {{result}}"),
+    ),
+)
+
+_WORK = Row(
+    "Reconciliations",
+    (
+        _one(
+            "By result",
+            _rate("controller, result", "controller_runtime_reconcile_total"),
+            "{{controller}} {{result}}",
+            "ops",
+        ),
+        Panel(
+            "That went wrong",
+            (
+                Query(
+                    _rate("controller", "controller_runtime_reconcile_errors_total"),
+                    "{{controller}} error",
+                ),
+                Query(
+                    _rate("controller", "controller_runtime_terminal_reconcile_errors_total"),
+                    "{{controller}} not to be mended by a retry",
+                ),
+                Query(
+                    _rate("controller", "controller_runtime_reconcile_panics_total"),
+                    "{{controller}} defect",
+                ),
+                Query(
+                    _rate("controller", "controller_runtime_reconcile_timeouts_total"),
+                    "{{controller}} cut off",
+                ),
+            ),
+            "ops",
+            width=8,
+        ),
+        _one(
+            "Time (99th percentile)",
+            _p99("controller", "controller_runtime_reconcile_time_seconds"),
+            "{{controller}}",
+            "s",
+        ),
+        _one(
+            "Workers in use",
+            f"sum by (controller) ({_our('controller_runtime_active_workers')}) / "
+            f"sum by (controller) ({_our('controller_runtime_max_concurrent_reconciles')})",
+            "{{controller}}",
+            "percentunit",
+        ),
+        _one(
+            "Keys that wait for our own writes to be seen",
+            f"sum by (controller) ({_our('writes_not_yet_seen')})",
+            "{{controller}}",
+        ),
+        _one(
+            "Objects handed to the apply engine",
+            _rate("controller, resource, result", "apply_writes_total"),
+            "{{controller}} {{resource}} {{result}}",
+            "wps",
+        ),
+    ),
+)
+
+_QUEUES = Row(
+    "Queues",
+    (
+        _one(
+            "Ready keys by priority",
+            f"sum by (name, priority) ({_our('workqueue_depth')})",
+            "{{name}} {{priority}}",
+            stacked=True,
+        ),
+        _one(
+            "Wait for a worker (99th percentile)",
+            _p99("name", "workqueue_queue_duration_seconds"),
+            "{{name}}",
+            "s",
+        ),
+        _one(
+            "Time in work (99th percentile)",
+            _p99("name", "workqueue_work_duration_seconds"),
+            "{{name}}",
+            "s",
+        ),
+        Panel(
+            "Adds, and of them with back-off",
+            (
+                Query(_rate("name", "workqueue_adds_total"), "{{name}}"),
+                Query(_rate("name", "workqueue_retries_total"), "{{name}} back-off"),
+            ),
+            "ops",
+            width=8,
+        ),
+        _one(
+            "Oldest key in work",
+            f"max by (name) ({_our('workqueue_longest_running_processor_seconds')})",
+            "{{name}}",
+            "s",
+        ),
+        _one(
+            "Time that all keys in work have taken",
+            f"sum by (name) ({_our('workqueue_unfinished_work_seconds')})",
+            "{{name}}",
+            "s",
+        ),
+    ),
+)
+
+_REQUESTS = Row(
+    "Requests to the API server",
+    (
+        _one(
+            "By verb and resource",
+            _rate("verb, resource", "rest_client_requests_total"),
+            "{{verb}} {{resource}}",
+            "reqps",
+        ),
+        _one("By code", _rate("code", "rest_client_requests_total"), "{{code}}", "reqps"),
+        _one(
+            "Time (99th percentile)",
+            _p99("verb", "rest_client_request_duration_seconds"),
+            "{{verb}}",
+            "s",
+        ),
+    ),
+)
+
+RUNTIME = Dashboard(
+    "runtime",
+    "runtime",
+    "What is the same in all processes: watches, queues, reconciliations, requests.",
+    (_PROCESSES, _WORK, _QUEUES, _REQUESTS),
+    (Variable("job", "label_values(cache_synced, job)", several=True),),
+)
