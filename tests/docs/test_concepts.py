@@ -1,0 +1,89 @@
+"""The page of concepts explains every reason, event and condition, and no other."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import backend_controllers.generic
+import core_operator
+from backend_controllers import registry
+from backend_controllers.generic.programming import Stage
+from core_operator.plan.disruption import Cause
+from core_operator.plan.release import Waiting
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from shared_api import names
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "concepts.md").read_text()
+# Conditions whose own names are reasons.
+BY_THEMSELVES = {names.CONDITION_MIN_AVAILABLE_BREACHED, names.CONDITION_RELEASED}
+# Events that bear the name of the condition that begins.
+BEGUN = {names.CONDITION_GANG_TERMINATION_PENDING}
+
+
+def modules(package: ModuleType) -> Iterator[ModuleType]:
+    yield package
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def constants(*packages: ModuleType) -> set[str]:
+    """Values of REASON_ and EVENT_ constants."""
+    return {
+        value
+        for package in packages
+        for module in modules(package)
+        for name, value in vars(module).items()
+        if name.startswith(("REASON_", "EVENT_")) and isinstance(value, str)
+    }
+
+
+def in_code() -> set[str]:
+    words = constants(core_operator, backend_controllers.generic)
+    words |= {value for name, value in vars(names).items() if name.startswith("REASON_")}
+    for enumeration in (Blocking, Waiting, Stage, Cause):
+        words |= {member.value for member in enumeration if member.value}
+    return words | BY_THEMSELVES | BEGUN
+
+
+def on_page() -> set[str]:
+    _, _, part = PAGE.partition("\n## Reasons\n")
+    return set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE))
+
+
+def test_every_reason_and_event_is_explained() -> None:
+    assert in_code() - on_page() == set()
+
+
+def test_nothing_is_explained_that_nobody_says() -> None:
+    assert on_page() - in_code() == set()
+
+
+def test_what_needs_a_person_is_said_to() -> None:
+    _, _, part = PAGE.partition("### Why a gang or a set is not ready")
+    part, _, _ = part.partition("\n### ")
+    cures = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", part, re.MULTILINE))
+    assert set(cures) == {reason.value for reason in Blocking}
+    for reason in Blocking:
+        assert (cures[reason.value] == "a person") == Blocked(reason, "").stalled, reason
+
+
+def test_every_condition_is_explained() -> None:
+    _, _, part = PAGE.partition("\n## Conditions\n")
+    part, _, _ = part.partition("\n## ")
+    shown = set(re.findall(r"^\|[^|]*\| `(\w+)` \|", part, re.MULTILINE))
+    declared = {value for name, value in vars(names).items() if name.startswith("CONDITION_")}
+    # Grove's word, kept for its tools; nobody writes it.
+    assert shown == declared - {names.CONDITION_UNHEALTHY}
+
+
+def test_each_backend_explains_its_own_words() -> None:
+    for name in registry.MODULES:
+        package = importlib.import_module(registry.MODULES[name])
+        page = (DOCS / "backends" / f"{name}.md").read_text()
+        own = constants(package) if hasattr(package, "__path__") else set()
+        assert {word for word in own if f"`{word}`" not in page} == set()
