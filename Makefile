@@ -9,7 +9,7 @@ KUBERNETES ?= 1.36
 BACKEND ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-matrix demo bench bench-cluster bench-runtime crds reference fmt lock clean
+.PHONY: help check test test-matrix demo bench bench-cluster bench-runtime crds reference docs fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,10 +57,16 @@ bench-runtime: $(STAMP) ## What the client and the controller runtime cost, besi
 crds: $(STAMP) ## Write crds/ anew from the models
 	@$(PY) -m shared_api.crdgen
 
-reference: $(STAMP) ## Write docs/reference/ anew from settings models and declared metrics
+reference: $(STAMP) ## Write docs/reference/ and deploy/monitoring/ anew from models and declarations
 	@$(PY) -m core_operator.settings_page
 	@$(PY) -m backend_controllers.settings_page
 	@$(PY) -m tests.docs.metrics_page
+	@$(PY) -m tests.docs.api_page
+	@$(PY) -m tests.docs.capabilities_page
+	@$(PY) -m monitoring
+
+docs: $(STAMP) ## Build the documentation into build/site
+	@$(PY) -m mkdocs build --strict --quiet --site-dir build/site
 
 fmt: $(STAMP) ## Format the code
 	@$(VENV)/bin/ruff check --fix-only --quiet .

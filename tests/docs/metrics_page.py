@@ -16,6 +16,7 @@ from backend_controllers.generic.metrics import BackendMetrics
 from core_operator.metrics import CoreMetrics
 from shared_api.runtime.gauges import LIVE
 from shared_api.runtime.telemetry import Telemetry
+from tests.docs.pages import write_or_check
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
@@ -86,13 +87,7 @@ def _line(name: str, kind: str, labels: tuple[str, ...], text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the page; return the exit code."""
-    if arguments != ["--check"]:
-        PAGE.write_text(render())
-        return 0
-    if PAGE.exists() and PAGE.read_text() == render():
-        return 0
-    sys.stderr.write(f"{PAGE.name} is stale; run: python -m tests.docs.metrics_page\n")
-    return 1
+    return write_or_check(PAGE, render(), "tests.docs.metrics_page", arguments)
 
 
 if __name__ == "__main__":
