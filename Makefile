@@ -63,6 +63,7 @@ reference: $(STAMP) ## Write docs/reference/ and deploy/monitoring/ anew from mo
 	@$(PY) -m tests.docs.metrics_page
 	@$(PY) -m tests.docs.api_page
 	@$(PY) -m tests.docs.capabilities_page
+	@$(PY) -m tests.docs.navigation
 	@$(PY) -m monitoring
 
 docs: $(STAMP) ## Build the documentation into build/site

@@ -6,8 +6,8 @@ led, so what is counted about gangs is taken from the process that leads. A proc
 election has no such series, and is believed.
 """
 
-JOBS = 'job=~"(.*/)?(core-operator|backend-.+)"'
-"""The jobs of our processes, as ServiceMonitors and PodMonitors name them."""
+JOBS = 'job=~"(.*/)?(core-operator|backend-.+|all-in-one)"'
+"""The jobs of our processes, as ServiceMonitor and PodMonitor name them."""
 
 LEADS = "leader_election_master_status"
 CORE_LEASE = 'name=~".*/core-operator"'
