@@ -12,6 +12,7 @@ from monitoring.scope import BACKEND_LEASE, CORE_LEASE, LEADS, of_leader, ours, 
 NEEDS_A_PERSON = "|".join(
     sorted(reason.value for reason in Blocking if Blocked(reason, "").stalled)
 )
+
 AVAILABILITY = Group(
     "podgang.availability",
     (
