@@ -1,6 +1,6 @@
 """The dashboard of one backend: what it writes, how fast, and what its scheduler says."""
 
-from monitoring.panels import RATE, Dashboard, Panel, Query, Row, Variable
+from monitoring.panels import RATE, SELDOM, Dashboard, Panel, Query, Row, Variable
 from monitoring.scope import LEADS, of_leader, ours, quantile, total
 
 _CHOSEN = 'backend="$backend"'
@@ -10,7 +10,7 @@ _GANGS = of_leader(ours("backend_gangs", _CHOSEN))
 
 
 def _p95(metric: str, legend: str) -> Query:
-    return Query(quantile(0.95, metric, RATE, "", _CHOSEN), legend)
+    return Query(quantile(0.95, metric, SELDOM, "", _CHOSEN), legend)
 
 
 def _increase(metric: str) -> str:

@@ -1,7 +1,7 @@
 """The fleet dashboard: all gangs, what they wait for, how fast they start, what was lost."""
 
 from monitoring.alerts import NEEDS_A_PERSON
-from monitoring.panels import RATE, Dashboard, Panel, Query, Row
+from monitoring.panels import RATE, SELDOM, Dashboard, Panel, Query, Row
 from monitoring.recordings import FAILED
 from monitoring.scope import BACKEND_LEASE, LEADS, of_leader, ours, quantile, total
 
@@ -19,11 +19,9 @@ def _number(title: str, expression: str, about: str = "") -> Panel:
     return Panel(title, (Query(expression, title),), kind="stat", width=4, about=about)
 
 
-def _quantiles(metric: str, by: str = "") -> tuple[Query, ...]:
-    name = f"{{{{{by}}}}} " if by else ""
+def _quantiles(metric: str) -> tuple[Query, ...]:
     return tuple(
-        Query(quantile(share, metric, RATE, by), f"{name}p{share * 100:g}")
-        for share in (0.5, 0.95, 0.99)
+        Query(quantile(share, metric, SELDOM), f"p{share * 100:g}") for share in (0.5, 0.95, 0.99)
     )
 
 

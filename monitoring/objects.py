@@ -62,6 +62,8 @@ class Observed:
             "groupVersionKind": {"group": self.group, "version": names.VERSION, "kind": self.kind},
             "metricNamePrefix": self.prefix,
             "labelsFromPath": {label: [*path] for label, path in self.labels},
+            # An object has no status in its first moment, which is no error.
+            "errorLogV": 5,
             "metrics": [told.to_json() for told in self.metrics],
         }
 

@@ -17,6 +17,8 @@ Kind = Literal["timeseries", "stat", "table", "heatmap", "state-timeline"]
 COLUMNS = 24
 SOURCE: JsonObject = {"type": "prometheus", "uid": "${source}"}
 RATE = "$__rate_interval"
+SELDOM = "30m"
+"""For quantiles of what may happen once in a while: over a shorter time there would be none."""
 
 
 @dataclass(frozen=True, slots=True)

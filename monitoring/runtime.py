@@ -18,8 +18,13 @@ def _p99(by: str, metric: str) -> str:
     return f"histogram_quantile(0.99, {_rate(f'le, {by}', f'{metric}_bucket')})"
 
 
-def _one(title: str, expression: str, legend: str, unit: str = "short", **more: bool) -> Panel:
-    return Panel(title, (Query(expression, legend),), unit, width=8, **more)
+def _one(title: str, expression: str, legend: str, unit: str = "short") -> Panel:
+    return Panel(title, (Query(expression, legend),), unit, width=8)
+
+
+def _if_any(title: str, expression: str, legend: str) -> Panel:
+    """A panel that is empty while all is well."""
+    return Panel(title, (Query(expression, legend),), width=8, quiet=True)
 
 
 _PROCESSES = Row(
@@ -37,22 +42,20 @@ _PROCESSES = Row(
             "{{job}} {{resource}}",
             "s",
         ),
-        _one(
+        _if_any(
             "Watches that were started again",
             f"sum by (resource, reason) (increase({_our('watch_restarts_total')}[{RATE}]))",
             "{{resource}} {{reason}}",
-            quiet=True,
         ),
         _one(
             "Objects in caches",
             f"max by (job, resource) ({_our('cache_objects')})",
             "{{job}} {{resource}}",
         ),
-        _one(
+        _if_any(
             "Caches that wait for their first list",
             f"count by (job, resource) ({_our('cache_synced')} == 0)",
             "{{job}} {{resource}}",
-            quiet=True,
         ),
         _one("Events", _rate("job, result", "events_recorded_total"), "{{job}} {{result}}"),
     ),
@@ -124,7 +127,6 @@ _QUEUES = Row(
             "Ready keys by priority",
             f"sum by (name, priority) ({_our('workqueue_depth')})",
             "{{name}} {{priority}}",
-            stacked=True,
         ),
         _one(
             "Wait for a worker (99th percentile)",

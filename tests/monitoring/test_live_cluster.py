@@ -76,8 +76,8 @@ def test_everything_named_is_on_a_page_with_its_labels(site: Site) -> None:
         for metric, matchers in uses(expression).selectors:
             if metric not in scraped:
                 continue
-            family = re.sub(r"_(bucket|count|sum)$", "", metric)
-            assert {metric, family} & families, f"{where}: nobody shows {metric}"
+            plain = re.sub(r"_(bucket|count|sum)$", "", metric)
+            assert {metric, plain} & families, f"{where}: nobody shows {metric}"
             if metric in on_pages:
                 assert set(matchers) - {"job"} <= on_pages[metric], where
 
