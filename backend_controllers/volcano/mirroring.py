@@ -1,0 +1,122 @@
+"""How a gang fares, in Volcano's words.
+
+A gang is placed when its pods have nodes: the phase of a PodGroup lags, and of its two
+conditions both stay True once they were. So pods speak first, each with its own reason, and
+the newest condition only when no pod says why. While members are missing or gated Volcano
+does not look at the gang, and old words about it are not repeated.
+"""
+
+from collections import Counter
+
+from backend_controllers.contract import Facts, Words
+from backend_controllers.volcano import queues, texts
+from backend_controllers.volcano.api import (
+    KEY_ALLOCATED,
+    PODGROUPS,
+    SCHEDULABLE,
+    UNSCHEDULABLE,
+    WHOLE_CLUSTER,
+    Condition,
+    ObservedPodGroup,
+)
+from backend_controllers.volcano.tiers import pack_of
+from backend_controllers.volcano.translation import Speech
+from shared_api import names
+from shared_api.kube.pods import Pod
+from shared_api.models import PodGang
+
+_NOT_ENQUEUED = "NotEnqueued"
+_BINDING_FAILED = "BindingFailed"
+_SCHEDULER_ERROR = "SchedulerError"
+
+
+def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
+    """What there is to say about a gang."""
+    pod_group = _pod_group(gang, facts)
+    reason, message = _why_not(speech, gang, facts, pod_group)
+    remark = _ignored_placement(gang, pod_group)
+    return Words(reason=reason, message=message, remarks=(remark,) if remark else ())
+
+
+def _why_not(
+    speech: Speech, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
+) -> tuple[str, str]:
+    queue = queues.queue_of(gang, speech.options.default_queue)
+    flaw = queues.flaw_of(queue, facts)
+    if flaw is not None:
+        return flaw
+    if not _is_looked_at(gang, facts.pods):
+        return "", ""
+    return _told_by_pods(gang, facts.pods) or _told_by_pod_group(pod_group, queue)
+
+
+def _told_by_pods(gang: PodGang, pods: tuple[Pod, ...]) -> tuple[str, str] | None:
+    waiting = [pod for pod in pods if not pod.spec.node_name and not pod.is_gated]
+    if failures := texts.cleaned(_said(waiting, _SCHEDULER_ERROR)):
+        return _BINDING_FAILED, failures
+    if cause := texts.cleaned(_said(waiting, UNSCHEDULABLE)):
+        return UNSCHEDULABLE, f"{_fitting(gang, pods)}: {cause}"
+    return None
+
+
+def _told_by_pod_group(pod_group: ObservedPodGroup | None, queue: str) -> tuple[str, str]:
+    condition = _newest(pod_group)
+    if condition is not None and condition.type == UNSCHEDULABLE:
+        return UNSCHEDULABLE, texts.cause_of(condition.message) or condition.message
+    if pod_group is not None and pod_group.status.phase == "Pending":
+        return _NOT_ENQUEUED, (
+            f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has too"
+            " little left for its minimum, or Volcano's scheduler does not run"
+        )
+    return "", ""
+
+
+def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
+    found = facts.get(PODGROUPS, gang.metadata.namespace or "", gang.metadata.name)
+    return found if isinstance(found, ObservedPodGroup) else None
+
+
+def _is_looked_at(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
+    free = Counter(
+        pod.metadata.labels.get(names.LABEL_PODCLIQUE) for pod in pods if not pod.is_gated
+    )
+    return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
+
+
+def _said(pods: list[Pod], reason: str) -> list[str]:
+    conditions = (pod.condition("PodScheduled") for pod in pods)
+    return [
+        condition.message
+        for condition in conditions
+        if condition is not None and (condition.status, condition.reason) == ("False", reason)
+    ]
+
+
+def _fitting(gang: PodGang, pods: tuple[Pod, ...]) -> str:
+    """How many pods have a place, were all of them to have one."""
+    fitting = 0
+    for pod in pods:
+        condition = pod.condition("PodScheduled")
+        has_place = condition is not None and condition.reason == SCHEDULABLE
+        fitting += bool(pod.spec.node_name) or has_place
+    needed = sum(group.min_replicas for group in gang.spec.podgroups)
+    return f"fits {min(fitting, needed)} of {needed}"
+
+
+def _newest(pod_group: ObservedPodGroup | None) -> Condition | None:
+    conditions = pod_group.status.conditions if pod_group is not None else ()
+    holding = (condition for condition in conditions if condition.status == "True")
+    return max(holding, key=lambda condition: condition.last_transition_time, default=None)
+
+
+def _ignored_placement(gang: PodGang, pod_group: ObservedPodGroup | None) -> str:
+    """A gang that was placed as if it had not asked for one domain."""
+    level = pack_of(gang.spec.topology_constraint).required
+    if not level or pod_group is None:
+        return ""
+    if pod_group.metadata.annotations.get(KEY_ALLOCATED) != WHOLE_CLUSTER:
+        return ""
+    return (
+        f"Volcano placed the gang without regard to {level}: add the plugin network-topology-aware"
+        " to the configuration of its scheduler, and delete the pods for them to be placed anew"
+    )
