@@ -1,0 +1,152 @@
+"""What is said about a gang that Volcano has not placed."""
+
+import pytest
+
+from backend_controllers.contract import Words
+from backend_controllers.volcano.mirroring import mirror
+from shared_api.kube.pods import Pod
+from tests.backends.volcano.kit import (
+    RACK,
+    GivenFacts,
+    Object,
+    gang,
+    group,
+    not_scheduled,
+    pack,
+    pod,
+    pod_group,
+    queue,
+    speech,
+    told,
+)
+
+NO_CPU = "0/4 nodes are unavailable: 4 Insufficient cpu."
+LATER = "Pod team-a/p can possibly be assigned to n1, once minAvailable is satisfied"
+OLD, NEW = "2026-11-16T08:00:00Z", "2026-11-16T08:00:05Z"
+COUNTS = (
+    "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable;"
+    " Pending: 1 Unschedulable, 2 Schedulable"
+)
+
+
+def said(*given: object, pods: tuple[Pod, ...] = (), **options: object) -> Words:
+    facts = GivenFacts(*given, pods=pods)  # type: ignore[arg-type]
+    return mirror(speech(**options), gang(group("web-0-main", 3)), facts)
+
+
+def waiting(*conditions: Object) -> tuple[Pod, ...]:
+    return tuple(pod(f"p{index}", condition) for index, condition in enumerate(conditions))
+
+
+SHORT = waiting(
+    not_scheduled(LATER, "Schedulable"), not_scheduled(LATER, "Schedulable"), not_scheduled(NO_CPU)
+)
+
+
+def test_a_gang_that_does_not_fit_says_how_much_of_it_does_and_why() -> None:
+    words = said(pod_group(told("Unschedulable", COUNTS)), pods=SHORT)
+    assert (words.reason, words.message) == (
+        "Unschedulable",
+        "fits 2 of 3: 0/4 nodes are available: 4 Insufficient cpu",
+    )
+
+
+def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
+    about_gang = (
+        "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable."
+        f" Origin reason is web-0-main-x: {NO_CPU}"
+    )
+    pods = waiting(*(not_scheduled(text) for text in (NO_CPU, about_gang, about_gang)))
+    assert said(pods=pods).message == "fits 0 of 3: 0/4 nodes are available: 4 Insufficient cpu"
+
+
+def test_the_order_of_pods_does_not_change_what_is_said() -> None:
+    assert said(pods=SHORT) == said(pods=SHORT[::-1])
+
+
+def test_a_pod_that_has_its_node_counts_as_one_that_fits() -> None:
+    pods = (pod("p0", node="n1"), *SHORT[1:])
+    assert said(pods=pods).message.startswith("fits 2 of 3: ")
+
+
+@pytest.mark.parametrize(
+    ("pods", "why"),
+    [
+        (SHORT[:2], "a member is missing"),
+        ((*SHORT[:2], pod("p2", not_scheduled(NO_CPU), gates=("grove.io/podgang",))), "gated"),
+    ],
+)
+def test_old_words_are_not_repeated_while_volcano_does_not_look(
+    pods: tuple[Pod, ...], why: str
+) -> None:
+    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Words(), why
+
+
+def test_gated_surplus_pods_do_not_keep_words_back() -> None:
+    extra = pod("p3", gates=("grove.io/podgang",))
+    assert said(pods=(*SHORT, extra)).message.startswith("fits 2 of 3: ")
+
+
+def test_without_a_word_from_pods_the_newest_condition_speaks() -> None:
+    pods = tuple(pod(f"p{index}") for index in range(3))
+    unschedulable = told("Unschedulable", f"{COUNTS}. Origin reason is p2: {NO_CPU}", NEW)
+    scheduled = told("Scheduled", at=OLD)
+    words = said(pod_group(scheduled, unschedulable), pods=pods)
+    assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
+    # Both stay True; the gang was placed after it was short, and a pod was lost since.
+    later = told("Scheduled", at="2026-11-16T08:00:09Z")
+    assert said(pod_group(later, unschedulable, phase="Running"), pods=pods) == Words()
+
+
+def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
+    pods = tuple(pod(f"p{index}") for index in range(3))
+    words = said(pod_group(phase="Pending"), pods=pods)
+    assert words.reason == "NotEnqueued"
+    assert "queue 'default'" in words.message
+    assert said(pod_group(phase="Inqueue"), pods=pods) == Words()
+
+
+def test_a_failed_binding_goes_before_everything_else() -> None:
+    pods = (
+        *SHORT[:2],
+        pod("p2", not_scheduled("binding rejected: node is gone", "SchedulerError")),
+    )
+    words = said(pods=pods)
+    assert (words.reason, words.message) == ("BindingFailed", "binding rejected: node is gone")
+
+
+def test_a_queue_that_does_not_exist_is_named_with_those_that_do() -> None:
+    words = said(queue("team"), queue("shut", "Closed"), pods=SHORT, default_queue="ghost")
+    assert words.reason == "QueueDoesNotExist"
+    assert words.message == (
+        "queue 'ghost' does not exist: create it, or name another with the annotation"
+        " scheduling.volcano.sh/queue-name on the PodCliqueSet; open queues: default, team"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("Closed", "queue 'q' is Closed: open it, or name another"),
+        ("Closing", "queue 'q' is Closing: open it, or name another"),
+        ("", "see that vc-controller-manager runs"),
+    ],
+)
+def test_a_queue_that_is_not_open_is_told(state: str, text: str) -> None:
+    words = said(queue("q", state), pods=SHORT, default_queue="q")
+    assert words.reason == "QueueNotOpen"
+    assert text in words.message
+
+
+def test_a_placement_that_volcano_did_not_heed_is_remarked_on() -> None:
+    asked = gang(topologyConstraint=pack(required=RACK))
+    key, everywhere = "volcano.sh/job-allocated-hypernode", "<cluster-top-hypernode>"
+    placed = (pod("p0", node="n1"), pod("p1", node="n2"))
+
+    def remarks(where: str) -> tuple[str, ...]:
+        facts = GivenFacts(pod_group(annotations={key: where}), pods=placed)
+        return mirror(speech(), asked, facts).remarks
+
+    [remark] = remarks(everywhere)
+    assert f"without regard to {RACK}: add the plugin network-topology-aware" in remark
+    assert remarks("rack-1") == ()
