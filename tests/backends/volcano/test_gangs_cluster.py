@@ -1,0 +1,68 @@
+"""From a PodCliqueSet to ready pods on real Volcano: how many writes, and surplus pods."""
+
+import pytest
+
+from backend_controllers.generic.kinds import BACKENDS, GANGS
+from backend_controllers.volcano.api import PODGROUPS
+from core_operator.caches import SETS
+from local_cluster.cluster import Cluster
+from shared_api.kube.codec import LooseObject
+from tests.backends.generic.gangs import Eyes
+from tests.backends.volcano.live import (
+    SECONDS,
+    bound,
+    message,
+    product,
+    until_running,
+    until_said,
+    volcanic,
+)
+from tests.core.kit import Onlooker, clique, is_ready
+from tests.core.rooms import Rooms, roomy
+
+pytestmark = [pytest.mark.cluster, pytest.mark.matrix]
+
+
+async def test_a_set_runs_on_volcano_with_few_writes_and_leaves_nothing(
+    volcano_with_gangs: Cluster, person: Onlooker
+) -> None:
+    async with (
+        product(volcano_with_gangs) as backend,
+        Eyes(person.client, PODGROUPS, person.namespace).watching() as pod_groups,
+    ):
+        await person.create(volcanic("w", clique("a", 2), clique("b", 3)))
+        await until_running(person, "w-0")
+        assert {pod.spec["schedulerName"] for pod in person.pods} == {"volcano"}
+        assert message(person, "w-0", "Scheduled") == "5/5 pods scheduled"
+        record = await person.client.get(BACKENDS, "volcano", into=LooseObject)
+        dialect = "scheduling.volcano.sh/v1beta1+subGroupPolicy+networkTopology"
+        assert record.status["dialect"] == dialect
+        # Volcano writes the status, with which the generation rises; nothing is written back.
+        await pod_groups.until(lambda: pod_groups.one("w-0").status.get("phase") == "Running")
+        await backend.until_idle()
+        written = backend.writes.seen
+        assert written["apply", "podgroups"] == 1
+        assert written["apply", "podgangs/status"] <= 4
+        await person.delete(person.one(SETS, "w"), SETS)
+        await pod_groups.until(lambda: not pod_groups.names())
+
+
+async def test_surplus_pods_never_take_the_room_of_members(
+    volcano_with_gangs: Cluster, person: Onlooker
+) -> None:
+    rooms = Rooms(volcano_with_gangs)
+    try:
+        await rooms.open(3)
+        async with product(volcano_with_gangs):
+            await person.create(volcanic("w", roomy("a", 4, 1), roomy("b", 3, 3)))
+            why = await until_said(person, "w-0", "Scheduled", "Unschedulable")
+            assert why.startswith("0/4 pods scheduled (a 0/1, b 0/3): fits 3 of 4: ")
+            assert bound(person) == []
+            await rooms.open(4)
+            await until_running(person, "w-0")
+            assert bound(person) == ["w-0-a-0", "w-0-b-0", "w-0-b-1", "w-0-b-2"]
+            await rooms.open(6)
+            await person.until(lambda: sum(map(is_ready, person.pods)) == 6, SECONDS)
+            assert len(person.all(GANGS)) == 1
+    finally:
+        rooms.close()
