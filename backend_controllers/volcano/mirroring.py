@@ -54,15 +54,25 @@ def _told_by_pods(gang: PodGang, pods: tuple[Pod, ...]) -> tuple[str, str] | Non
     waiting = [pod for pod in pods if not pod.spec.node_name and not pod.is_gated]
     if failures := texts.cleaned(_said(waiting, _SCHEDULER_ERROR)):
         return _BINDING_FAILED, failures
-    if cause := texts.cleaned(_said(waiting, UNSCHEDULABLE)):
-        return UNSCHEDULABLE, f"{_fitting(gang, pods)}: {cause}"
+    needed = sum(group.min_replicas for group in gang.spec.podgroups)
+    told = _said(waiting, UNSCHEDULABLE)
+    # Pods whose place is being vacated call themselves unschedulable too.
+    have_place = sum(map(texts.has_place, told)) + len(_said(waiting, SCHEDULABLE))
+    fitting = min(needed, len(pods) - len(_gated(pods)) - len(waiting) + have_place)
+    if cause := texts.cleaned(told, _said_before(gang)):
+        return UNSCHEDULABLE, f"fits {fitting} of {needed}: {cause}"
+    if any(map(texts.has_place, told)):
+        return UNSCHEDULABLE, f"fits {fitting} of {needed}, once others have left their places"
     return None
 
 
 def _told_by_pod_group(pod_group: ObservedPodGroup | None, queue: str) -> tuple[str, str]:
     condition = _newest(pod_group)
     if condition is not None and condition.type == UNSCHEDULABLE:
-        return UNSCHEDULABLE, texts.cause_of(condition.message) or condition.message
+        # Of a gang whose pods are gated Volcano says that it is not ready, and no more.
+        cause = texts.cause_of(condition.message)
+        if cause:
+            return UNSCHEDULABLE, cause
     if pod_group is not None and pod_group.status.phase == "Pending":
         return _NOT_ENQUEUED, (
             f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has too"
@@ -92,15 +102,15 @@ def _said(pods: list[Pod], reason: str) -> list[str]:
     ]
 
 
-def _fitting(gang: PodGang, pods: tuple[Pod, ...]) -> str:
-    """How many pods have a place, were all of them to have one."""
-    fitting = 0
-    for pod in pods:
-        condition = pod.condition("PodScheduled")
-        has_place = condition is not None and condition.reason == SCHEDULABLE
-        fitting += bool(pod.spec.node_name) or has_place
-    needed = sum(group.min_replicas for group in gang.spec.podgroups)
-    return f"fits {min(fitting, needed)} of {needed}"
+def _gated(pods: tuple[Pod, ...]) -> list[Pod]:
+    return [pod for pod in pods if pod.is_gated]
+
+
+def _said_before(gang: PodGang) -> str:
+    """What the gang says now about not being placed."""
+    conditions = gang.status.conditions if gang.status is not None else ()
+    kind = names.CONDITION_SCHEDULED
+    return next((found.message for found in conditions if found.type == kind), "")
 
 
 def _newest(pod_group: ObservedPodGroup | None) -> Condition | None:

@@ -51,6 +51,20 @@ def test_a_gang_that_does_not_fit_says_how_much_of_it_does_and_why() -> None:
     )
 
 
+VACATED = (
+    "Pod team-a/p can possibly be assigned to n1, once resource is released and minAvailable is"
+    " satisfied"
+)
+
+
+def test_pods_whose_place_is_being_vacated_fit_although_they_say_no() -> None:
+    pods = waiting(*map(not_scheduled, (VACATED, VACATED, NO_CPU)))
+    assert said(pods=pods).message.startswith("fits 2 of 3: 0/4 nodes are available")
+    words = said(pods=waiting(*map(not_scheduled, (VACATED, VACATED, VACATED))))
+    assert words.reason == "Unschedulable"
+    assert words.message == "fits 3 of 3, once others have left their places"
+
+
 def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
     about_gang = (
         "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable."
@@ -62,6 +76,31 @@ def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
 
 def test_the_order_of_pods_does_not_change_what_is_said() -> None:
     assert said(pods=SHORT) == said(pods=SHORT[::-1])
+
+
+def test_what_changes_by_chance_is_not_said_anew() -> None:
+    flipping = (
+        "0/4 nodes are unavailable: 1 node(s) had untolerated taint {a: }, 3 Insufficient cpu."
+    )
+    other = "0/4 nodes are unavailable: 1 node(s) were not ready, 3 Insufficient cpu."
+    steady = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) ruled out for several reasons"
+    before = {
+        "type": "Scheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "lastTransitionTime": OLD,
+    }
+    asked = gang(group("web-0-main", 1))
+    told_before = {**before, "message": f"0/1 pods scheduled: fits 0 of 1: {steady}, see the pods"}
+    again = type(asked).model_validate(
+        {
+            **asked.model_dump(by_alias=True, exclude_none=True),
+            "status": {"conditions": [told_before]},
+        }
+    )
+    for text in (flipping, other):
+        facts = GivenFacts(pods=waiting(not_scheduled(text)))
+        assert steady in mirror(speech(), again, facts).message
 
 
 def test_a_pod_that_has_its_node_counts_as_one_that_fits() -> None:
@@ -96,6 +135,14 @@ def test_without_a_word_from_pods_the_newest_condition_speaks() -> None:
     # Both stay True; the gang was placed after it was short, and a pod was lost since.
     later = told("Scheduled", at="2026-11-16T08:00:09Z")
     assert said(pod_group(later, unschedulable, phase="Running"), pods=pods) == Words()
+
+
+def test_a_condition_from_before_the_release_is_not_repeated() -> None:
+    gated = not_scheduled(
+        "Scheduling is blocked due to non-empty scheduling gates", "SchedulingGated"
+    )
+    pods = waiting(gated, gated, gated)
+    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Words()
 
 
 def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
