@@ -36,8 +36,11 @@ WHOLE_CLUSTER = "<cluster-top-hypernode>"
 """The HyperNode that Volcano makes up for all nodes together."""
 
 UNSCHEDULABLE = "Unschedulable"
+"""A condition of PodGroups, and a reason of PodScheduled."""
+SCHEDULED = "Scheduled"
+"""The other condition of PodGroups."""
 SCHEDULABLE = "Schedulable"
-"""Reasons of PodScheduled: the second is of pods that have a place once the whole gang has."""
+"""The reason of pods that have a place once the whole gang has."""
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel"):

@@ -14,9 +14,9 @@ from backend_controllers.volcano.api import (
     KEY_ALLOCATED,
     PODGROUPS,
     SCHEDULABLE,
+    SCHEDULED,
     UNSCHEDULABLE,
     WHOLE_CLUSTER,
-    Condition,
     ObservedPodGroup,
 )
 from backend_controllers.volcano.tiers import pack_of
@@ -67,12 +67,9 @@ def _told_by_pods(gang: PodGang, pods: tuple[Pod, ...]) -> tuple[str, str] | Non
 
 
 def _told_by_pod_group(pod_group: ObservedPodGroup | None, queue: str) -> tuple[str, str]:
-    condition = _newest(pod_group)
-    if condition is not None and condition.type == UNSCHEDULABLE:
-        # Of a gang whose pods are gated Volcano says that it is not ready, and no more.
-        cause = texts.cause_of(condition.message)
-        if cause:
-            return UNSCHEDULABLE, cause
+    # Of a gang whose pods are gated Volcano says that it is not ready, and no more.
+    if cause := texts.cause_of(_unscheduled_since(pod_group)):
+        return UNSCHEDULABLE, cause
     if pod_group is not None and pod_group.status.phase == "Pending":
         return _NOT_ENQUEUED, (
             f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has too"
@@ -113,10 +110,14 @@ def _said_before(gang: PodGang) -> str:
     return next((found.message for found in conditions if found.type == kind), "")
 
 
-def _newest(pod_group: ObservedPodGroup | None) -> Condition | None:
+def _unscheduled_since(pod_group: ObservedPodGroup | None) -> str:
+    """Why a gang is not placed, if Volcano has not said since then that it is."""
     conditions = pod_group.status.conditions if pod_group is not None else ()
-    holding = (condition for condition in conditions if condition.status == "True")
-    return max(holding, key=lambda condition: condition.last_transition_time, default=None)
+    by_type = {condition.type: condition for condition in conditions if condition.status == "True"}
+    why, placed = by_type.get(UNSCHEDULABLE), by_type.get(SCHEDULED)
+    if why is None or (placed and placed.last_transition_time >= why.last_transition_time):
+        return ""
+    return why.message
 
 
 def _ignored_placement(gang: PodGang, pod_group: ObservedPodGroup | None) -> str:

@@ -24,6 +24,7 @@ _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _PREEMPTION = re.compile(r"\.? (?:preemption|no new claims to deallocate).*$", re.DOTALL)
 _TAINT = re.compile(r"untolerated taint(?:\(s\))? ?\{?([A-Za-z0-9][^:,}\s]*)")
 _GATED_REASON = "SchedulingGated"
+_NOT_PLACED = "not placed: "
 _CAUSE_LIMIT = 120
 _CAUSES = 3
 
@@ -188,7 +189,12 @@ def _scheduling_cause(pod: Pod) -> str:
     # The word about gates stays until the scheduler has looked at a pod whose gates are gone.
     if condition is None or condition.status == "True" or condition.reason == _GATED_REASON:
         return ""
-    return scheduling_cause(condition.message) if condition.message else ""
+    if not condition.message:
+        return ""
+    cause = scheduling_cause(condition.message)
+    # Words about one pod by name are no cause that pods share: this one waits for the others.
+    is_personal = cause.startswith(_NOT_PLACED) and pod.metadata.name in condition.message
+    return "" if is_personal else cause
 
 
 def scheduling_cause(message: str) -> str:
@@ -200,7 +206,7 @@ def scheduling_cause(message: str) -> str:
     if taints:
         return f"wait for nodes without taint {' or '.join(taints)}"
     words = _PREEMPTION.sub("", _NODES.sub("", message))
-    return f"not placed: {_cut(words).rstrip('.')}"
+    return f"{_NOT_PLACED}{_cut(words).rstrip('.')}"
 
 
 def _container_cause(pod: Pod) -> str:
