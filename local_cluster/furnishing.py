@@ -80,9 +80,9 @@ async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports
         for path, manifest in extra.objects:
             await _create(api, path, manifest)
         for name, content in extra.files.items():
-            file = cluster.directory / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content)
+            written = cluster.directory / name
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(content)
         for component in extra.components(programs, cluster.kubeconfig, ports):
             cluster.control.start(component)
         for name, words in extra.ready_words.items():

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from local_cluster.cluster import Cluster
-from local_cluster.pytest_plugin import fresh_namespace
+from local_cluster.pytest_plugin import ControlPlane, fresh_namespace
+from local_cluster.versions import DEFAULT_MINOR
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from tests.core.conftest import CRDS
@@ -17,6 +18,15 @@ def volcano_with_gangs(volcano_cluster: Cluster) -> Cluster:
     """Volcano's cluster, which also knows PodGangs."""
     volcano_cluster.install_crds(CRDS)
     return volcano_cluster
+
+
+# Starting a cluster runs an event loop of its own, so this may not be async.
+@pytest.fixture(scope="session")
+def bare_cluster(control_plane: ControlPlane) -> Cluster:
+    """An API server that knows PodGangs and no scheduler."""
+    bare = control_plane(DEFAULT_MINOR)
+    bare.install_crds(CRDS)
+    return bare
 
 
 @pytest.fixture

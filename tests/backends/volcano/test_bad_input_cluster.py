@@ -14,7 +14,6 @@ from backend_controllers.volcano.api import HYPERNODES, PODGROUPS, QUEUES
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import build_of
 from local_cluster.cluster import Cluster
-from local_cluster.pytest_plugin import ControlPlane
 from local_cluster.simulation.nodes import RACK
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
@@ -30,7 +29,6 @@ from tests.backends.volcano.live import (
     until_said,
     volcanic,
 )
-from tests.core.conftest import CRDS
 from tests.core.kit import Onlooker, clique, condition, holds
 from tests.core.topology_kit import Bindings, asks
 
@@ -126,32 +124,32 @@ async def test_an_older_pod_group_is_spoken_to_in_its_own_words(
 
 
 async def test_without_its_definitions_the_backend_waits_and_says_what_is_missing(
-    control_plane: ControlPlane,
+    bare_cluster: Cluster,
 ) -> None:
-    bare = control_plane()
-    bare.install_crds(CRDS)
-    async with Client(from_kubeconfig(bare.kubeconfig)) as client:
+    async with Client(from_kubeconfig(bare_cluster.kubeconfig)) as client:
         records = Eyes(client, BACKENDS, "")
 
         def ready() -> tuple[Any, Any]:
             said = condition(records.get("volcano"), "Ready")
             return said.get("reason"), said.get("message")
 
-        async with records.watching(), running_backend(bare, BACKEND):
+        async with records.watching(), running_backend(bare_cluster, BACKEND):
             try:
                 await records.until(lambda: ready()[0] == "SchedulerApiMissing")
                 assert "missing: podgroups.scheduling.volcano.sh in version v1beta1" in ready()[1]
                 assert "install Volcano" in ready()[1]
                 for kind in (PODGROUPS, QUEUES):
-                    await _write(bare, "create", _definition(kind.plural))
+                    await _write(bare_cluster, "create", _definition(kind.plural))
                 await records.until(lambda: ready()[0] == "SchedulerApiFound")
                 assert "hypernodes.topology.volcano.sh is not installed" in ready()[1]
             finally:
                 for kind in (PODGROUPS, QUEUES):
                     await asyncio.to_thread(
-                        bare.kubectl, "delete", "crd", str(kind), "--ignore-not-found"
+                        bare_cluster.kubectl, "delete", "crd", str(kind), "--ignore-not-found"
                     )
-                await asyncio.to_thread(bare.kubectl, "delete", "schedulerbackend", "volcano")
+                await asyncio.to_thread(
+                    bare_cluster.kubectl, "delete", "schedulerbackend", "volcano"
+                )
 
 
 def _definition(plural: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """What is said about a gang that Volcano has not placed."""
 
+from typing import Any
+
 import pytest
 
 from backend_controllers.contract import Words
@@ -29,8 +31,8 @@ COUNTS = (
 )
 
 
-def said(*given: object, pods: tuple[Pod, ...] = (), **options: object) -> Words:
-    facts = GivenFacts(*given, pods=pods)  # type: ignore[arg-type]
+def said(*given: Any, pods: tuple[Pod, ...] = (), **options: Any) -> Words:
+    facts = GivenFacts(*given, pods=pods)
     return mirror(speech(**options), gang(group("web-0-main", 3)), facts)
 
 
