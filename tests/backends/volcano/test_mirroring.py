@@ -113,8 +113,8 @@ def test_a_pod_that_has_its_node_counts_as_one_that_fits() -> None:
 @pytest.mark.parametrize(
     ("pods", "why"),
     [
-        (SHORT[:2], "a member is missing"),
-        ((*SHORT[:2], pod("p2", not_scheduled(NO_CPU), gates=("grove.io/podgang",))), "gated"),
+        (SHORT[1:], "a member is missing"),
+        ((*SHORT[1:], pod("p3", gates=("grove.io/podgang",))), "gated"),
     ],
 )
 def test_old_words_are_not_repeated_while_volcano_does_not_look(
