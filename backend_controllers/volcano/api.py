@@ -9,14 +9,19 @@ from collections.abc import Mapping
 
 import msgspec
 
+from shared_api import names
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.requests import Template
 from shared_api.kube.resources import Resource
+from shared_api.runtime.predicates import Watched
 
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 HYPERNODES = Resource(
     "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False
 )
+
+CLIQUES = Resource(names.GROVE_GROUP, names.VERSION, "podcliques", "PodClique")
 
 BACKEND_NAME = "volcano"
 SCHEDULER_NAME = "volcano"
@@ -53,15 +58,20 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: str = ""
 
 
+class _PodGroupSpec(msgspec.Struct, frozen=True, rename="camel"):
+    min_resources: Mapping[str, str | int | float] = {}
+
+
 class _PodGroupStatus(msgspec.Struct, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
 
 
 class ObservedPodGroup(msgspec.Struct, frozen=True):
-    """A PodGroup, as far as Volcano writes it."""
+    """A PodGroup, as far as something is told of it."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _PodGroupSpec = _PodGroupSpec()
     status: _PodGroupStatus = _PodGroupStatus()
 
 
@@ -114,3 +124,20 @@ class ObservedHyperNode(msgspec.Struct, frozen=True):
             for member in self.spec.members
             if member.selector.label_match is not None
         )
+
+
+class _CliqueSpec(msgspec.Struct, frozen=True, rename="camel"):
+    pod_spec: Template = Template()
+
+
+class ObservedClique(msgspec.Struct, frozen=True):
+    """A PodClique: what its pods ask for."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _CliqueSpec = _CliqueSpec()
+
+
+def gang_of_clique(value: Watched) -> tuple[str, str] | None:
+    """Namespace and name of the gang that a PodClique belongs to."""
+    gang = value.metadata.labels.get(names.LABEL_PODGANG)
+    return (value.metadata.namespace or "", gang) if gang else None

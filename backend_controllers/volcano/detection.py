@@ -19,6 +19,7 @@ from backend_controllers.contract import (
 )
 from backend_controllers.volcano.api import (
     BACKEND_NAME,
+    CLIQUES,
     HYPERNODES,
     KEY_GROUP_NAME,
     KEY_TASK,
@@ -26,9 +27,11 @@ from backend_controllers.volcano.api import (
     PODGROUPS,
     QUEUES,
     SCHEDULER_NAME,
+    ObservedClique,
     ObservedHyperNode,
     ObservedPodGroup,
     ObservedQueue,
+    gang_of_clique,
 )
 from backend_controllers.volcano.features import Features, VolcanoOptions, find
 from backend_controllers.volcano.mirroring import mirror
@@ -112,7 +115,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         translate=functools.partial(translate, speech),
         mirror=functools.partial(mirror, speech),
         writes=(Writes(PODGROUPS, ObservedPodGroup),),
-        reads=_reads(features),
+        reads=_reads(speech),
         warning=_warning(served, features),
     )
 
@@ -126,9 +129,13 @@ def _name(features: Features) -> str:
     return "+".join([PODGROUPS.api_version, *(name for name, found in optional.items() if found)])
 
 
-def _reads(features: Features) -> tuple[Reads, ...]:
-    reads = (Reads(QUEUES, ObservedQueue), Reads(PRIORITY_CLASSES, PartialObject))
-    return (*reads, Reads(HYPERNODES, ObservedHyperNode)) if features.topology else reads
+def _reads(speech: Speech) -> tuple[Reads, ...]:
+    reads = [Reads(QUEUES, ObservedQueue), Reads(PRIORITY_CLASSES, PartialObject)]
+    if speech.features.topology:
+        reads.append(Reads(HYPERNODES, ObservedHyperNode))
+    if speech.states_minimum:
+        reads.append(Reads(CLIQUES, ObservedClique, about=gang_of_clique))
+    return tuple(reads)
 
 
 def _warning(served: Served, features: Features) -> str:

@@ -19,6 +19,11 @@ class VolcanoOptions(Options):
     default_queue: str = Field(default="default", min_length=1, max_length=253)
     """Queue of gangs that name none. Volcano makes a queue `default` itself."""
 
+    queue_admission: bool = False
+    """Whether a PodGroup states what its minimum asks for (minResources). Volcano then lets a gang
+    into its queue only if queue and cluster could hold that, and says of one that waits outside
+    neither which nodes nor how many. Without it every gang is let in at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Features:
@@ -32,6 +37,8 @@ class Features:
     """networkTopology and HyperNodes, v1.11."""
     nested: bool = True
     """networkTopology of a sub-group, v1.14."""
+    min_resources: bool = True
+    """minResources, which every release has that is still in use."""
 
     @property
     def release(self) -> str:
@@ -56,6 +63,7 @@ def find(served: Served) -> Features:
         sub_groups=sub_groups,
         tasks=served.has_field(PODGROUPS, "spec", "minTaskMember"),
         topology=topology,
+        min_resources=served.has_field(PODGROUPS, "spec", "minResources"),
         nested=topology
         and sub_groups
         and served.has_field(PODGROUPS, *policy, "networkTopology", "highestTierAllowed"),

@@ -7,6 +7,7 @@ does not look at the gang, and old words about it are not repeated.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 from backend_controllers.contract import Facts, Words
 from backend_controllers.volcano import queues, texts
@@ -71,11 +72,17 @@ def _told_by_pod_group(pod_group: ObservedPodGroup | None, queue: str) -> tuple[
     if cause := texts.cause_of(_unscheduled_since(pod_group)):
         return UNSCHEDULABLE, cause
     if pod_group is not None and pod_group.status.phase == "Pending":
+        minimum = ", ".join(f"{name} {amount}" for name, amount in sorted(_minimum(pod_group)))
         return _NOT_ENQUEUED, (
-            f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has too"
-            " little left for its minimum, or Volcano's scheduler does not run"
+            f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has less"
+            f" left than the minimum of the gang, {minimum or 'which it does not state'}; the Events"
+            " of the PodGroup say which"
         )
     return "", ""
+
+
+def _minimum(pod_group: ObservedPodGroup) -> Iterable[tuple[str, str | int | float]]:
+    return pod_group.spec.min_resources.items()
 
 
 def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:

@@ -9,6 +9,7 @@ that is said, not refused.
 from dataclasses import dataclass
 
 from backend_controllers.contract import Facts, Rendered, Translation
+from backend_controllers.volcano.admission import minimum_of, unknown_clique
 from backend_controllers.volcano.api import PODGROUPS
 from backend_controllers.volcano.features import Features, VolcanoOptions
 from backend_controllers.volcano.parts import (
@@ -20,6 +21,7 @@ from backend_controllers.volcano.parts import (
 from backend_controllers.volcano.placing import Notes, Placing
 from backend_controllers.volcano.queues import misnomer_of, queue_of
 from backend_controllers.volcano.tiers import network_topology, pack_of, tiers_of
+from shared_api.kube.requests import NoQuantityError
 from shared_api.kube.resources import PRIORITY_CLASSES
 from shared_api.models import JsonObject, PodGang
 
@@ -31,9 +33,16 @@ class Speech:
     features: Features
     options: VolcanoOptions
 
+    @property
+    def states_minimum(self) -> bool:
+        """Tell whether PodGroups carry minResources."""
+        return self.options.queue_admission and self.features.min_resources
+
 
 def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
     """The PodGroup of a gang, or all that stands against one."""
+    if speech.states_minimum and (unknown := unknown_clique(gang, facts)):
+        return Translation(lacks=f"PodClique {unknown}")
     notes = Notes()
     manifest: JsonObject = {
         "apiVersion": PODGROUPS.api_version,
@@ -60,6 +69,8 @@ def _spec(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> JsonObje
     remark_on_strangers(gang, placing)
     spec: JsonObject = {"queue": queue, "minMember": sum(part.minimum for part in parts)}
     spec.update(_minimums(speech.features, gang, parts, notes))
+    if speech.states_minimum:
+        spec.update(_resources(gang, facts, notes))
     if whole is not None:
         spec["networkTopology"] = network_topology(whole)
     priority = gang.spec.priority_class_name
@@ -97,6 +108,16 @@ def _minimums(features: Features, gang: PodGang, parts: list[Part], notes: Notes
             " Volcano v1.14 or newer"
         )
     return {}
+
+
+def _resources(gang: PodGang, facts: Facts, notes: Notes) -> JsonObject:
+    try:
+        asked = minimum_of(gang, facts)
+    except NoQuantityError as error:
+        notes.refusals.append(str(error))
+        return {}
+    # Without it Volcano lets the gang in at once; with an empty one it would ask its plugins.
+    return {"minResources": asked} if asked else {}
 
 
 def _weigh_priority(priority: str, facts: Facts, notes: Notes) -> None:

@@ -7,9 +7,11 @@ import msgspec
 
 from backend_controllers.contract import Served
 from backend_controllers.volcano.api import (
+    CLIQUES,
     HYPERNODES,
     PODGROUPS,
     QUEUES,
+    ObservedClique,
     ObservedHyperNode,
     ObservedPodGroup,
     ObservedQueue,
@@ -112,6 +114,15 @@ def hyper_node(
     return HYPERNODES, msgspec.convert(body, ObservedHyperNode)
 
 
+def clique(name: str, **requests: str) -> tuple[Resource, Watched]:
+    """A PodClique whose pods ask for this."""
+    body = {
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {names.LABEL_PODGANG: GANG}},
+        "spec": {"podSpec": {"containers": [{"name": "m", "resources": {"requests": requests}}]}},
+    }
+    return CLIQUES, msgspec.convert(body, ObservedClique)
+
+
 def network() -> tuple[tuple[Resource, Watched], ...]:
     """Racks in blocks in a zone."""
     return (
@@ -127,9 +138,13 @@ def named(resource: Resource, name: str) -> tuple[Resource, Watched]:
 
 
 def pod_group(
-    *conditions: Object, phase: str = "Inqueue", annotations: Mapping[str, str] | None = None
+    *conditions: Object,
+    phase: str = "Inqueue",
+    annotations: Mapping[str, str] | None = None,
+    minimum: Mapping[str, str] | None = None,
 ) -> tuple[Resource, Watched]:
     body = {
+        "spec": {"minResources": dict(minimum or {})},
         "metadata": {
             "name": GANG,
             "namespace": NAMESPACE,
@@ -185,7 +200,12 @@ def served(spec: Object, *kinds: Resource) -> Served:
 
 _NUMBER, _TEXT = {"type": "integer"}, {"type": "string"}
 _TOPOLOGY = {"type": "object", "properties": {"mode": _TEXT, "highestTierAllowed": _NUMBER}}
-_SPEC = {"minMember": _NUMBER, "queue": _TEXT, "priorityClassName": _TEXT}
+_SPEC = {
+    "minMember": _NUMBER,
+    "minResources": {"type": "object"},
+    "queue": _TEXT,
+    "priorityClassName": _TEXT,
+}
 _TASKS = {**_SPEC, "minTaskMember": {"type": "object"}}
 _POLICY = {
     "name": _TEXT,

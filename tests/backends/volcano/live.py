@@ -7,21 +7,23 @@ from typing import Any
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.volcano import BACKEND
 from backend_controllers.volcano.api import KEY_QUEUE
+from backend_controllers.volcano.features import VolcanoOptions
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import NotFound
 from shared_api.kube.resources import Resource
-from tests.backends.kit import RunningBackend, running_backend
+from tests.backends.kit import RunningBackend, backend_settings, running_backend
 from tests.core.kit import Object, Onlooker, condition, holds, pcs, running_operator
 
 SECONDS = 60.0
 
 
 @contextlib.asynccontextmanager
-async def product(cluster: Cluster) -> AsyncIterator[RunningBackend]:
+async def product(cluster: Cluster, **options: Any) -> AsyncIterator[RunningBackend]:
     """Both programs, until the block ends."""
-    async with running_operator(cluster), running_backend(cluster, BACKEND) as backend:
+    settings = backend_settings(VolcanoOptions(**options))
+    async with running_operator(cluster), running_backend(cluster, BACKEND, settings) as backend:
         await backend.until_serving(SECONDS)
         yield backend
 

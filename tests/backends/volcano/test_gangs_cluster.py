@@ -3,17 +3,20 @@
 import pytest
 
 from backend_controllers.generic.kinds import BACKENDS, GANGS
-from backend_controllers.volcano.api import PODGROUPS
+from backend_controllers.volcano.api import PODGROUPS, QUEUES
 from core_operator.caches import SETS
 from local_cluster.cluster import Cluster
+from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject
 from tests.backends.generic.gangs import Eyes
 from tests.backends.volcano.live import (
     SECONDS,
     bound,
+    existing,
     message,
     product,
     until_running,
+    until_said,
     volcanic,
 )
 from tests.core.kit import Onlooker, clique, is_ready
@@ -65,3 +68,28 @@ async def test_surplus_pods_never_take_the_room_of_members(
             assert len(person.all(GANGS)) == 1
     finally:
         rooms.close()
+
+
+async def test_a_gang_waits_outside_a_queue_that_could_not_hold_it(
+    volcano_with_gangs: Cluster, person: Onlooker
+) -> None:
+    queue = f"q-{person.namespace}"
+    async with (
+        existing(person, QUEUES, queue, spec={"capability": {"cpu": "1"}}),
+        product(volcano_with_gangs, queue_admission=True) as backend,
+        Eyes(person.client, PODGROUPS, person.namespace).watching() as pod_groups,
+    ):
+        await person.create(volcanic("w", clique("a", 3, cpu="600m"), queue=queue))
+        said = await until_said(person, "w-0", "Scheduled", "NotEnqueued")
+        assert f"into queue '{queue}'" in said
+        assert "the minimum of the gang, cpu 1800m; " in said
+        assert bound(person) == []
+        more = Patch({"spec": {"capability": {"cpu": "2"}}})
+        await person.client.patch(QUEUES, queue, patch=more, field_manager="person")
+        await until_running(person, "w-0")
+        # Volcano reads quantities and writes them again, which must not look like a change.
+        await pod_groups.until(lambda: pod_groups.one("w-0").status.get("phase") == "Running")
+        assert pod_groups.one("w-0").spec["minResources"] == {"cpu": "1800m"}
+        await backend.until_idle()
+        assert backend.writes.seen["apply", "podgroups"] == 1
+        await person.start_over()

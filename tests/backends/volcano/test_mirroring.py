@@ -149,9 +149,11 @@ def test_a_condition_from_before_the_release_is_not_repeated() -> None:
 
 def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
     pods = tuple(pod(f"p{index}") for index in range(3))
-    words = said(pod_group(phase="Pending"), pods=pods)
+    minimum = {"memory": "2Gi", "cpu": "7"}
+    words = said(pod_group(phase="Pending", minimum=minimum), pods=pods)
     assert words.reason == "NotEnqueued"
-    assert "queue 'default'" in words.message
+    assert "into queue 'default'" in words.message
+    assert "less left than the minimum of the gang, cpu 7, memory 2Gi" in words.message
     assert said(pod_group(phase="Inqueue"), pods=pods) == Words()
 
 
