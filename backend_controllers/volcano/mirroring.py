@@ -48,28 +48,29 @@ def _why_not(
         return flaw
     if not _is_looked_at(gang, facts.pods):
         return "", ""
-    return _told_by_pods(gang, facts.pods) or _told_by_pod_group(pod_group, queue)
+    about_gang = _unscheduled_since(pod_group)
+    told = _told_by_pods(gang, facts.pods, about_gang)
+    return told or _told_by_pod_group(pod_group, about_gang, queue)
 
 
-def _told_by_pods(gang: PodGang, pods: tuple[Pod, ...]) -> tuple[str, str] | None:
+def _told_by_pods(gang: PodGang, pods: tuple[Pod, ...], about_gang: str) -> tuple[str, str] | None:
     waiting = [pod for pod in pods if not pod.spec.node_name and not pod.is_gated]
     if failures := texts.cleaned(_said(waiting, _SCHEDULER_ERROR)):
         return _BINDING_FAILED, failures
-    needed = sum(group.min_replicas for group in gang.spec.podgroups)
-    told = _said(waiting, UNSCHEDULABLE)
-    # Pods whose place is being vacated call themselves unschedulable too.
-    have_place = sum(map(texts.has_place, told)) + len(_said(waiting, SCHEDULABLE))
-    fitting = min(needed, len(pods) - len(_gated(pods)) - len(waiting) + have_place)
-    if cause := texts.cleaned(told, _said_before(gang)):
-        return UNSCHEDULABLE, f"fits {fitting} of {needed}: {cause}"
-    if any(map(texts.has_place, told)):
-        return UNSCHEDULABLE, f"fits {fitting} of {needed}, once others have left their places"
-    return None
+    told, before = _said(waiting, UNSCHEDULABLE), _said_before(gang)
+    cause = texts.cleaned(told, before)
+    if cause or not any(map(texts.has_place, told)):
+        return (UNSCHEDULABLE, _fitting(gang, pods, waiting) + cause) if cause else None
+    # Each of them was found a place in another attempt, or in a place that is being vacated.
+    cause = texts.cleaned([about_gang], before)
+    return UNSCHEDULABLE, cause or "there is a place for each pod, but not yet for all at once"
 
 
-def _told_by_pod_group(pod_group: ObservedPodGroup | None, queue: str) -> tuple[str, str]:
+def _told_by_pod_group(
+    pod_group: ObservedPodGroup | None, about_gang: str, queue: str
+) -> tuple[str, str]:
     # Of a gang whose pods are gated Volcano says that it is not ready, and no more.
-    if cause := texts.cause_of(_unscheduled_since(pod_group)):
+    if cause := texts.cause_of(about_gang):
         return UNSCHEDULABLE, cause
     if pod_group is not None and pod_group.status.phase == "Pending":
         minimum = ", ".join(f"{name} {amount}" for name, amount in sorted(_minimum(pod_group)))
@@ -106,8 +107,18 @@ def _said(pods: list[Pod], reason: str) -> list[str]:
     ]
 
 
-def _gated(pods: tuple[Pod, ...]) -> list[Pod]:
-    return [pod for pod in pods if pod.is_gated]
+def _fitting(gang: PodGang, pods: tuple[Pod, ...], waiting: list[Pod]) -> str:
+    """How much of a gang fits, where the pods tell it."""
+    if len(gang.spec.podgroups) > 1:
+        # Groups are tried one after the other and in another order when others are evicted for
+        # them: what two pods say need not go together.
+        return ""
+    placed = sum(bool(pod.spec.node_name) for pod in pods)
+    placed += len(_said(waiting, SCHEDULABLE))
+    # Pods whose place is being vacated call themselves unschedulable too.
+    placed += sum(map(texts.has_place, _said(waiting, UNSCHEDULABLE)))
+    needed = sum(group.min_replicas for group in gang.spec.podgroups)
+    return f"fits {placed} of {needed}: " if placed < needed else ""
 
 
 def _said_before(gang: PodGang) -> str:

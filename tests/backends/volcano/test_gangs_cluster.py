@@ -57,8 +57,8 @@ async def test_surplus_pods_never_take_the_room_of_members(
         await rooms.open(3)
         async with product(volcano_with_gangs):
             await person.create(volcanic("w", roomy("a", 4, 1), roomy("b", 3, 3)))
-            short = "0/4 pods scheduled (a 0/1, b 0/3): fits 3 of 4: "
-            await person.until(lambda: message(person, "w-0", "Scheduled").startswith(short))
+            said = await until_said(person, "w-0", "Scheduled", "Unschedulable")
+            assert said.startswith("0/4 pods scheduled (a 0/1, b 0/3): ")
             assert bound(person) == []
             await rooms.open(4)
             await until_running(person, "w-0")

@@ -62,9 +62,26 @@ VACATED = (
 def test_pods_whose_place_is_being_vacated_fit_although_they_say_no() -> None:
     pods = waiting(*map(not_scheduled, (VACATED, VACATED, NO_CPU)))
     assert said(pods=pods).message.startswith("fits 2 of 3: 0/4 nodes are available")
-    words = said(pods=waiting(*map(not_scheduled, (VACATED, VACATED, VACATED))))
+
+
+def test_if_every_pod_has_a_place_the_gang_says_why_that_is_not_enough() -> None:
+    pods = waiting(*map(not_scheduled, (VACATED, VACATED, VACATED)))
+    about_gang = pod_group(told("Unschedulable", f"{COUNTS}. Origin reason is p2: {NO_CPU}"))
+    words = said(about_gang, pods=pods)
     assert words.reason == "Unschedulable"
-    assert words.message == "fits 3 of 3, once others have left their places"
+    assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
+    without = said(pod_group(told("Unschedulable", COUNTS)), pods=pods)
+    assert without.message == "there is a place for each pod, but not yet for all at once"
+
+
+def test_how_much_of_several_groups_fits_is_not_claimed() -> None:
+    asked = gang(group("a", 1), group("b", 1))
+    pods = (
+        pod("p0", not_scheduled(LATER, "Schedulable"), of="a"),
+        pod("p1", not_scheduled(NO_CPU), of="b"),
+    )
+    words = mirror(speech(), asked, GivenFacts(pods=pods))
+    assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
 
 
 def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
