@@ -133,6 +133,15 @@ def test_a_pod_that_is_told_of_its_own_place_waits_for_the_others() -> None:
     assert f"1 not placed: waiting for pod {other}" in told(STUCK, about_other)
 
 
+def test_surplus_pods_that_are_held_do_not_hide_what_the_members_wait_for() -> None:
+    # The minimum is one: what has another index waits for it.
+    assert told(STUCK, GATED, GATED) == (
+        "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 1 waits for nvidia.com/gpu"
+    )
+    assert told(GATED, STUCK).startswith("NotProgrammed: gang w-0: 1/2 pods held")
+    assert told(READY, GATED).startswith("NotProgrammed: gang w-0: 1/2 pods held")
+
+
 def test_pods_that_do_not_exist_are_counted() -> None:
     assert told(GATED, wanted=8) == "PodsMissing: gang w-0: 1/8 pods exist"
 

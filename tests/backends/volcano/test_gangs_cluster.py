@@ -19,7 +19,7 @@ from tests.backends.volcano.live import (
     until_said,
     volcanic,
 )
-from tests.core.kit import Onlooker, clique, is_ready
+from tests.core.kit import Onlooker, clique, condition, is_ready
 from tests.core.rooms import Rooms, roomy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix]
@@ -60,6 +60,7 @@ async def test_surplus_pods_never_take_the_room_of_members(
             said = await until_said(person, "w-0", "Scheduled", "Unschedulable")
             assert said.startswith("0/4 pods scheduled (a 0/1, b 0/3): ")
             assert bound(person) == []
+            await person.until(lambda: _why(person) == "PodsNotScheduled", SECONDS)
             await rooms.open(4)
             await until_running(person, "w-0")
             assert bound(person) == ["w-0-a-0", "w-0-b-0", "w-0-b-1", "w-0-b-2"]
@@ -68,6 +69,11 @@ async def test_surplus_pods_never_take_the_room_of_members(
             assert len(person.all(GANGS)) == 1
     finally:
         rooms.close()
+
+
+def _why(person: Onlooker) -> object:
+    """The word of the set about itself, which held surplus pods must not hide."""
+    return condition(person.get(SETS, "w"), "Ready").get("reason")
 
 
 async def test_a_gang_waits_outside_a_queue_that_could_not_hold_it(
