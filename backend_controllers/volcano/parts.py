@@ -117,17 +117,16 @@ def _together(gang: PodGang, placing: Placing, whole: int | None) -> dict[str, P
             tier = tier if inner is None else min(tier, inner)
         elif tier is None or not _can_be_one(one, tier, placing):
             continue
-        part = Part(_free_name(one.name, taken), one.groups, tier)
+        groups = tuple(group for group in one.groups if group.name not in found)
+        for group in (group for group in one.groups if group.name in found):
+            placing.notes.weigh(
+                f"group '{group.name}' is to be placed with two sets of groups, '{one.name}' and"
+                f" '{found[group.name].name}': Volcano has a pod in one sub-group only",
+                required=tier != ANY_TIER,
+            )
+        part = Part(_free_name(one.name, taken), groups, tier)
         taken.add(part.name)
-        for group in one.groups:
-            if group.name in found:
-                placing.notes.weigh(
-                    f"group '{group.name}' is to be placed with two sets of groups, '{one.name}' and"
-                    f" '{found[group.name].name}': Volcano has a pod in one sub-group only",
-                    required=tier != ANY_TIER,
-                )
-            else:
-                found[group.name] = part
+        found.update(dict.fromkeys((group.name for group in groups), part))
     return found
 
 

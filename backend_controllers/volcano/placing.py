@@ -33,26 +33,26 @@ class Placing:
 
     def whole(self, pack: Pack, of: str = "the gang") -> int | None:
         """The highest tier that all pods together may span; None if that does not matter."""
-        since = "v1.11"
-        return self._tier(pack, of, ANY_TIER) if self._can(pack, of, since) else None
+        if pack.is_empty:
+            return None
+        if not self.features.topology:
+            return self._too_old(pack, of, "v1.11")
+        return self._tier(pack, of, ANY_TIER)
 
     def part(self, pack: Pack, of: str, within: int | None) -> int | None:
         """The same of some groups or one, which are inside a domain of the tier `within` anyway."""
-        since = "v1.14"
-        outer = ANY_TIER if within is None else within
-        return self._tier(pack, of, outer) if self._can(pack, of, since) else None
+        if pack.is_empty:
+            return None
+        if not self.features.nested:
+            return self._too_old(pack, of, "v1.14")
+        return self._tier(pack, of, ANY_TIER if within is None else within)
 
-    def _can(self, pack: Pack, of: str, since: str) -> bool:
-        features = self.features
-        possible = features.topology if since == "v1.11" else features.nested
-        if pack.is_empty or possible:
-            return not pack.is_empty
+    def _too_old(self, pack: Pack, of: str, since: str) -> None:
         self.notes.weigh(
             f"{of} is to be packed by {pack.required or pack.preferred}, which the installed Volcano"
-            f" ({features.release}) cannot do: install the CRDs of Volcano {since} or newer",
+            f" ({self.features.release}) cannot do: install the CRDs of Volcano {since} or newer",
             required=bool(pack.required),
         )
-        return False
 
     def _tier(self, pack: Pack, of: str, within: int) -> int | None:
         required = self._known(pack.required, of, required=True) if pack.required else None

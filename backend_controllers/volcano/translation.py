@@ -67,7 +67,8 @@ def _spec(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> JsonObje
     whole = tier_of_whole(gang, placing)
     parts = parts_of(gang, placing, whole)
     remark_on_strangers(gang, placing)
-    spec: JsonObject = {"queue": queue, "minMember": sum(part.minimum for part in parts)}
+    members = sum(group.min_replicas for group in gang.spec.podgroups)
+    spec: JsonObject = {"queue": queue, "minMember": members}
     spec.update(_minimums(speech.features, gang, parts, notes))
     if speech.states_minimum:
         spec.update(_resources(gang, facts, notes))

@@ -264,7 +264,48 @@ def test_a_gang_with_priority_and_placement_is_told_that_nobody_is_evicted_for_i
     )
 
 
+def test_of_two_preferred_sets_the_first_has_the_group_that_both_want() -> None:
+    asked = gang(
+        *(group(name) for name in ("a", "b", "c", "d")),
+        topologyConstraintGroupConfigs=[
+            together("s", "a", "b", constraint=pack(preferred=RACK)),
+            together("t", "b", "c", constraint=pack(preferred=RACK)),
+        ],
+    )
+    found = translated(asked)
+    [remark] = found.remarks
+    assert "group 'b' is to be placed with two sets of groups, 't' and 's'" in remark
+    sizes = [(p["name"], p["subGroupSize"]) for p in spec_of(found)["subGroupPolicy"]]
+    assert sizes == [("s", 2), ("t", 1), ("d", 1)]
+
+
 LEVELS = st.sampled_from([None, RACK, BLOCK, ZONE])
+PACKS = st.builds(pack, LEVELS, LEVELS)
+GROUPS = st.lists(st.tuples(st.integers(0, 3), PACKS), min_size=1, max_size=5)
+SETS = st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=1), PACKS), max_size=3)
+
+
+@given(groups=GROUPS, sets=SETS, whole=PACKS)
+def test_every_group_is_in_one_sub_group_which_is_as_large_as_its_minimums(
+    groups: list[Any], sets: list[Any], whole: Object
+) -> None:
+    asked = gang(
+        *(group(f"g{n}", minimum, own) for n, (minimum, own) in enumerate(groups)),
+        topologyConstraint=whole,
+        topologyConstraintGroupConfigs=[
+            together(f"s{n}", *(f"g{m}" for m in sorted(members)), constraint=of_set)
+            for n, (members, of_set) in enumerate(sets)
+        ],
+    )
+    found = translated(asked)
+    if found.refusals:
+        assert any("in one sub-group only" in refusal for refusal in found.refusals)
+        return
+    spec = spec_of(found)
+    for n in range(len(groups)):
+        assert sum(f"'g{n}'" in str(p["labelSelector"]) for p in spec["subGroupPolicy"]) == 1
+    demanded = sum(p["subGroupSize"] * p["minSubGroups"] for p in spec["subGroupPolicy"])
+    assert demanded == spec["minMember"] == sum(minimum for minimum, _ in groups)
 
 
 @given(whole=LEVELS, of_set=LEVELS, of_group=LEVELS)
