@@ -2,7 +2,7 @@
 
 Only what this package uses. A PodGroup has no status subresource: Volcano updates the whole
 object at the end of every cycle that changed something, so its generation says nothing, and
-what Volcano writes (status, annotations) appears in projections and never in a manifest.
+what Volcano writes appears in projections and never in a manifest.
 """
 
 from collections.abc import Mapping
@@ -34,11 +34,6 @@ KEY_QUEUE_OF_GROVE = "scheduling.grove.io/volcano-queue"
 KEY_GROUP_NAME = "scheduling.k8s.io/group-name"
 KEY_VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
 KEY_TASK = "volcano.sh/task-spec"
-
-# What Volcano writes on a PodGroup: the HyperNode in which the gang was placed.
-KEY_ALLOCATED = "volcano.sh/job-allocated-hypernode"
-WHOLE_CLUSTER = "<cluster-top-hypernode>"
-"""The HyperNode that Volcano makes up for all nodes together."""
 
 UNSCHEDULABLE = "Unschedulable"
 """A condition of PodGroups, and a reason of PodScheduled."""

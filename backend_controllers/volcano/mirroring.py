@@ -12,15 +12,12 @@ from collections.abc import Iterable
 from backend_controllers.contract import Facts, Words
 from backend_controllers.volcano import queues, texts
 from backend_controllers.volcano.api import (
-    KEY_ALLOCATED,
     PODGROUPS,
     SCHEDULABLE,
     SCHEDULED,
     UNSCHEDULABLE,
-    WHOLE_CLUSTER,
     ObservedPodGroup,
 )
-from backend_controllers.volcano.tiers import pack_of
 from backend_controllers.volcano.translation import Speech
 from shared_api import names
 from shared_api.kube.pods import Pod
@@ -35,8 +32,7 @@ def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
     pod_group = _pod_group(gang, facts)
     reason, message = _why_not(speech, gang, facts, pod_group)
-    remark = _ignored_placement(gang, pod_group)
-    return Words(reason=reason, message=message, remarks=(remark,) if remark else ())
+    return Words(reason=reason, message=message)
 
 
 def _why_not(
@@ -136,16 +132,3 @@ def _unscheduled_since(pod_group: ObservedPodGroup | None) -> str:
     if why is None or (placed and placed.last_transition_time >= why.last_transition_time):
         return ""
     return why.message
-
-
-def _ignored_placement(gang: PodGang, pod_group: ObservedPodGroup | None) -> str:
-    """A gang that was placed as if it had not asked for one domain."""
-    level = pack_of(gang.spec.topology_constraint).required
-    if not level or pod_group is None:
-        return ""
-    if pod_group.metadata.annotations.get(KEY_ALLOCATED) != WHOLE_CLUSTER:
-        return ""
-    return (
-        f"Volcano placed the gang without regard to {level}: add the plugin network-topology-aware"
-        " to the configuration of its scheduler, and delete the pods for them to be placed anew"
-    )

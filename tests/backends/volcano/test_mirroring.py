@@ -8,13 +8,11 @@ from backend_controllers.contract import Words
 from backend_controllers.volcano.mirroring import mirror
 from shared_api.kube.pods import Pod
 from tests.backends.volcano.kit import (
-    RACK,
     GivenFacts,
     Object,
     gang,
     group,
     not_scheduled,
-    pack,
     pod,
     pod_group,
     queue,
@@ -204,17 +202,3 @@ def test_a_queue_that_is_not_open_is_told(state: str, text: str) -> None:
     words = said(queue("q", state), pods=SHORT, default_queue="q")
     assert words.reason == "QueueNotOpen"
     assert text in words.message
-
-
-def test_a_placement_that_volcano_did_not_heed_is_remarked_on() -> None:
-    asked = gang(topologyConstraint=pack(required=RACK))
-    key, everywhere = "volcano.sh/job-allocated-hypernode", "<cluster-top-hypernode>"
-    placed = (pod("p0", node="n1"), pod("p1", node="n2"))
-
-    def remarks(where: str) -> tuple[str, ...]:
-        facts = GivenFacts(pod_group(annotations={key: where}), pods=placed)
-        return mirror(speech(), asked, facts).remarks
-
-    [remark] = remarks(everywhere)
-    assert f"without regard to {RACK}: add the plugin network-topology-aware" in remark
-    assert remarks("rack-1") == ()
