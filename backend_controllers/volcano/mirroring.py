@@ -7,7 +7,6 @@ does not look at the gang, and old words about it are not repeated.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 
 from backend_controllers.contract import Facts, Words
 from backend_controllers.volcano import queues, texts
@@ -69,17 +68,14 @@ def _told_by_pod_group(
     if cause := texts.cause_of(about_gang):
         return UNSCHEDULABLE, cause
     if pod_group is not None and pod_group.status.phase == "Pending":
-        minimum = ", ".join(f"{name} {amount}" for name, amount in sorted(_minimum(pod_group)))
+        asked = sorted(pod_group.spec.min_resources.items())
+        minimum = ", ".join(f"{name} {amount}" for name, amount in asked)
         return _NOT_ENQUEUED, (
             f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has less"
             f" left than the minimum of the gang, {minimum or 'which it does not state'}; the Events"
             " of the PodGroup say which"
         )
     return "", ""
-
-
-def _minimum(pod_group: ObservedPodGroup) -> Iterable[tuple[str, str | int | float]]:
-    return pod_group.spec.min_resources.items()
 
 
 def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:

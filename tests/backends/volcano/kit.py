@@ -138,18 +138,11 @@ def named(resource: Resource, name: str) -> tuple[Resource, Watched]:
 
 
 def pod_group(
-    *conditions: Object,
-    phase: str = "Inqueue",
-    annotations: Mapping[str, str] | None = None,
-    minimum: Mapping[str, str] | None = None,
+    *conditions: Object, phase: str = "Inqueue", minimum: Mapping[str, str] | None = None
 ) -> tuple[Resource, Watched]:
     body = {
         "spec": {"minResources": dict(minimum or {})},
-        "metadata": {
-            "name": GANG,
-            "namespace": NAMESPACE,
-            "annotations": dict(annotations or {}),
-        },
+        "metadata": {"name": GANG, "namespace": NAMESPACE},
         "status": {"phase": phase, "conditions": list(conditions)},
     }
     return PODGROUPS, msgspec.convert(body, ObservedPodGroup)
