@@ -60,6 +60,9 @@ class Translation:
     """What is left undone although the gang is accepted, such as a preference."""
     preparations: tuple[PodPreparation, ...] = ()
     """Patches of the groups' pods, where the preparation is PerGang."""
+    lacks: str = ""
+    """Something that it follows from and that is not there yet. Until that comes, which must wake
+    the gang, nothing is written for it or said about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +127,10 @@ class Reads:
     projection: type[Watched]
     selector: Selector = field(default_factory=Selector)
     translated: bool = True
-    """Whether a change may change translations of gangs that are not placed yet."""
+    """Whether a change may change translations: of the gang that the object is about, or, where
+    it is about none, of all gangs that are not placed yet."""
     about: Callable[[Watched], tuple[str, str] | None] | None = None
-    """Namespace and name of the gang that such an object is news about, for `mirror`."""
+    """Namespace and name of the gang that such an object is news about, for `mirror` too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,8 @@ def _logs(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    for name in options.builds or BUILDS:
+    usual = (name for name, build in BUILDS.items() if not build.on_demand)
+    for name in options.builds or usual:
         print(f"{name}: {ensure_built(build_of(name), again=options.again)}")
     return 0
 
@@ -131,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
 
     build = _command(commands, "build", _build, "build programs without starting them", named=False)
     build.add_argument("--again", action="store_true", help="drop what is cached first")
-    build.add_argument("builds", nargs="*", metavar="BUILD", help=f"{', '.join(BUILDS)} (all)")
+    build.add_argument("builds", nargs="*", metavar="BUILD", help=_builds())
 
     demo = _command(commands, "demo", _demo, "a cluster, the product, and gangs on it", named=False)
     demo.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
@@ -168,6 +169,11 @@ def _count(text: str) -> int:
 
 def _minors() -> str:
     return f"{', '.join(MINORS)} ({DEFAULT_MINOR})"
+
+
+def _builds() -> str:
+    on_demand = ", ".join(name for name, build in BUILDS.items() if build.on_demand)
+    return f"{', '.join(BUILDS)} (all but {on_demand})"
 
 
 def _schedulers() -> str:

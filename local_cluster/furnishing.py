@@ -79,11 +79,17 @@ async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports
             await _until(api, _CRDS, _established(crd["metadata"]["name"]))
         for path, manifest in extra.objects:
             await _create(api, path, manifest)
+        for name, content in extra.files.items():
+            written = cluster.directory / name
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(content)
         for component in extra.components(programs, cluster.kubeconfig, ports):
             cluster.control.start(component)
         for name, words in extra.ready_words.items():
             while words not in cluster.log_tail(name, lines=1000):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.05)
+        for path, is_ready in extra.ready_objects:
+            await _until(api, path, is_ready)
 
 
 def _established(name: str) -> Callable[[Object], bool]:

@@ -117,8 +117,10 @@ class Assembly:
             cache = caches.written[writes.resource]
             feed(gangs.queue, cache, _ITS_GANG, when=wakes.bent(manager))
         for reads in dialect.reads:
-            if reads.translated:
-                cache_read = caches.read[reads.resource]
+            cache_read = caches.read[reads.resource]
+            if reads.translated and reads.about is not None:
+                feed(gangs.queue, cache_read, _told_about(reads), when=wakes.shows_other)
+            elif reads.translated:
                 feed(
                     gangs.queue,
                     cache_read,

@@ -53,6 +53,8 @@ class GangReconciler:
             # The garbage collector takes the objects; the sweep takes what it does not.
             return None
         programming = await self._program(gang)
+        if programming is None:
+            return None
         if programming.is_done:
             self._lifetimes.written(gang)
         self._shop.board.post(gang, programming)
@@ -60,12 +62,14 @@ class GangReconciler:
             return Result(requeue_after=LOOK_AGAIN)
         return None
 
-    async def _program(self, gang: PodGang) -> Programming:
+    async def _program(self, gang: PodGang) -> Programming | None:
         clock, metrics = self._shop.clock, self._shop.metrics
         started = clock.monotonic()
         translation = self._dialect.translate(gang, CacheFacts(self._caches, gang))
         translated = clock.monotonic()
         metrics.translate.observe(translated - started)
+        if translation.lacks:
+            return None
         generation = gang.metadata.generation or 0
         try:
             labels = {names.LABEL_PODGANG: gang.metadata.name}

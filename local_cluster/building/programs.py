@@ -35,6 +35,8 @@ class Build:
     """Sibling folders whose content goes into this build."""
     assets: tuple[tuple[str, str], ...] = ()
     """(module, glob) of files to keep beside the programs, such as another project's CRDs."""
+    on_demand: bool = False
+    """Built for those who ask for it, not with everything else."""
 
     @property
     def source(self) -> Path:
@@ -71,6 +73,7 @@ def _control_plane(minor: Minor) -> Build:
 
 
 _KAI = "github.com/kai-scheduler/KAI-scheduler"
+_VOLCANO = "volcano.sh/volcano"
 
 BUILDS = {
     build.name: build
@@ -82,6 +85,13 @@ BUILDS = {
             packages=(f"{_KAI}/cmd/scheduler", f"{_KAI}/cmd/binder"),
             programs=("kai-scheduler", "kai-binder"),
             assets=((_KAI, "deployments/kai-scheduler/crds/*.yaml"),),
+        ),
+        Build(
+            name="volcano",
+            packages=(f"{_VOLCANO}/cmd/scheduler", f"{_VOLCANO}/cmd/controller-manager"),
+            programs=("vc-scheduler", "vc-controller-manager"),
+            assets=((_VOLCANO, "config/crd/volcano/bases/*.yaml"),),
+            on_demand=True,
         ),
     )
 }

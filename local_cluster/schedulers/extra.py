@@ -1,10 +1,11 @@
 """What a scheduler beside kube-scheduler has to declare."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from local_cluster.api import Object
 from local_cluster.components import Component, Ports
 
 Started = Callable[[Path, Path, Ports], tuple[Component, ...]]
@@ -24,3 +25,7 @@ class ExtraScheduler:
     """Called with the directory of programs, the kubeconfig and the ports."""
     ready_words: dict[str, str]
     """By component: what its log says once it works."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """By path below the cluster's directory: what its programs read."""
+    ready_objects: tuple[tuple[str, Callable[[Object], bool]], ...] = ()
+    """(collection path, condition): what one of the objects there is like once it works."""

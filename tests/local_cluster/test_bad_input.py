@@ -49,7 +49,7 @@ def test_unknown_scheduler_is_refused_with_those_that_exist(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     said = _refusal(capsys, "up", "--scheduler", "slurm")
-    assert said == "there is no scheduler 'slurm'. Choose from kai."
+    assert said == "there is no scheduler 'slurm'. Choose from kai, volcano."
     assert _no_cluster_left(home)
 
 

@@ -23,6 +23,7 @@ from tests.plan.pod_samples import (
     gang,
     pod,
 )
+from tests.plan.samples import NAMESPACE
 
 NO_GPU = "0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 Insufficient nvidia.com/gpu."
 STUCK = replace(RELEASED, said=NO_GPU)
@@ -118,6 +119,27 @@ def test_the_first_stage_that_is_not_passed_is_the_reason(
     states: list[PodState], conditions: tuple[object, ...], expected: str
 ) -> None:
     assert told(*states, conditions=conditions) == expected
+
+
+def test_a_pod_that_is_told_of_its_own_place_waits_for_the_others() -> None:
+    own, other = pod(1, RELEASED).metadata.name, pod(0, RELEASED).metadata.name
+    placed = replace(RELEASED, said=f"Pod {NAMESPACE}/{own} can possibly be assigned to n1, once")
+    waits = "1 waits for nvidia.com/gpu, 1 waits for the rest of the gang"
+    assert told(STUCK, placed) == f"PodsNotScheduled: gang w-0: 0/2 pods scheduled; {waits}"
+    # What is short is said whoever is named, and words about another pod are passed on.
+    short = replace(RELEASED, said=f"{own}: 1 Insufficient nvidia.com/gpu")
+    assert told(STUCK, short).endswith("; 2 wait for nvidia.com/gpu")
+    about_other = replace(RELEASED, said=f"waiting for pod {other}")
+    assert f"1 not placed: waiting for pod {other}" in told(STUCK, about_other)
+
+
+def test_surplus_pods_that_are_held_do_not_hide_what_the_members_wait_for() -> None:
+    # The minimum is one: what has another index waits for it.
+    assert told(STUCK, GATED, GATED) == (
+        "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 1 waits for nvidia.com/gpu"
+    )
+    assert told(GATED, STUCK).startswith("NotProgrammed: gang w-0: 1/2 pods held")
+    assert told(READY, GATED).startswith("NotProgrammed: gang w-0: 1/2 pods held")
 
 
 def test_pods_that_do_not_exist_are_counted() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core_operator.plan.pods import is_bound
+from core_operator.plan.preparation import index_of
 from core_operator.plan.startup_order import awaited_by
 from shared_api import names
 from shared_api.kube.pods import ContainerStatus, Pod
@@ -24,6 +25,7 @@ _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _PREEMPTION = re.compile(r"\.? (?:preemption|no new claims to deallocate).*$", re.DOTALL)
 _TAINT = re.compile(r"untolerated taint(?:\(s\))? ?\{?([A-Za-z0-9][^:,}\s]*)")
 _GATED_REASON = "SchedulingGated"
+_NOT_PLACED = "not placed: "
 _CAUSE_LIMIT = 120
 _CAUSES = 3
 
@@ -128,20 +130,28 @@ def _missing(pods: Sequence[Pod], wanted: int) -> Blocked | None:
 
 
 def _pods_blocked(gang: PodGang | None, pods: Sequence[Pod]) -> Blocked | None:
-    if any(pod.is_gated for pod in pods):
-        return _gated(gang, pods)
     total = len(pods)
-    unbound = [pod for pod in pods if not is_bound(pod)]
+    unbound = [pod for pod in pods if not is_bound(pod) and not pod.is_gated]
+    held = [pod for pod in pods if pod.is_gated]
+    if held and not (unbound and all(_is_surplus(pod, gang) for pod in held)):
+        return _gated(gang, pods)
     if unbound:
         causes = _listed(_scheduling_causes(gang, unbound))
-        return Blocked(
-            Blocking.UNSCHEDULABLE, f"{total - len(unbound)}/{total} pods scheduled{causes}"
-        )
+        bound = total - len(unbound) - len(held)
+        return Blocked(Blocking.UNSCHEDULABLE, f"{bound}/{total} pods scheduled{causes}")
     unready = [pod for pod in pods if not pod.is_ready]
     if unready:
         causes = _listed(_container_cause(pod) for pod in unready)
         return Blocked(Blocking.NOT_READY, f"{total - len(unready)}/{total} pods ready{causes}")
     return None
+
+
+def _is_surplus(pod: Pod, gang: PodGang | None) -> bool:
+    """Tell whether a gang can be placed without this pod, which may be held until it is."""
+    group = pod.metadata.labels.get(names.LABEL_PODCLIQUE)
+    minimums = {found.name: found.min_replicas for found in gang.spec.podgroups} if gang else {}
+    index = index_of(pod)
+    return group in minimums and index is not None and index >= minimums[group]
 
 
 def _gated(gang: PodGang | None, pods: Sequence[Pod]) -> Blocked:
@@ -188,7 +198,12 @@ def _scheduling_cause(pod: Pod) -> str:
     # The word about gates stays until the scheduler has looked at a pod whose gates are gone.
     if condition is None or condition.status == "True" or condition.reason == _GATED_REASON:
         return ""
-    return scheduling_cause(condition.message) if condition.message else ""
+    if not condition.message:
+        return ""
+    cause = scheduling_cause(condition.message)
+    # Words about one pod by name are no cause that pods share: this one waits for the others.
+    is_personal = cause.startswith(_NOT_PLACED) and pod.metadata.name in condition.message
+    return "" if is_personal else cause
 
 
 def scheduling_cause(message: str) -> str:
@@ -200,7 +215,7 @@ def scheduling_cause(message: str) -> str:
     if taints:
         return f"wait for nodes without taint {' or '.join(taints)}"
     words = _PREEMPTION.sub("", _NODES.sub("", message))
-    return f"not placed: {_cut(words).rstrip('.')}"
+    return f"{_NOT_PLACED}{_cut(words).rstrip('.')}"
 
 
 def _container_cause(pod: Pod) -> str:

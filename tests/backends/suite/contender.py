@@ -4,19 +4,30 @@ A contender is a backend on one Kubernetes with one scheduler. What it must do i
 all and is in the tests; how it says things, and what it cannot do, is here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
 
+from backend_controllers.volcano.api import HYPERNODES
 from local_cluster.components import SCHEDULER
 from local_cluster.schedulers.kai import QUEUE
 from local_cluster.versions import DEFAULT_MINOR
+from shared_api.kube.resources import Resource
 
 GANG, GROUP_SET, GROUP = (f"TopologyRequired{level}" for level in ("Gang", "GroupSet", "Group"))
 PREFERRED = frozenset(f"TopologyPreferred{level}" for level in ("Gang", "GroupSet", "Group"))
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """What an administrator makes for the domains of a topology, such as racks."""
+
+    resource: Resource
+    domain: Callable[[str, Mapping[str, str]], dict[str, Any]]
+    """The manifest of one, given the level's node label and what its nodes are selected by."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,8 @@ class Contender:
     """Another backend that runs on the same cluster."""
     whole: bool = False
     """Put to every test; the others only to those that depend on the scheduler."""
+    landscape: Landscape | None = None
+    """Where its scheduler does not find domains in the labels of nodes."""
 
     @property
     def name(self) -> str:
@@ -92,6 +105,29 @@ KAI = Contender(
     whole=True,
 )
 
+
+def _hyper_node(level: str, selected_by: Mapping[str, str]) -> dict[str, Any]:
+    selector = {"labelMatch": {"matchLabels": dict(selected_by)}}
+    return {
+        "spec": {"tier": 1, "tierName": level, "members": [{"type": "Node", "selector": selector}]}
+    }
+
+
+VOLCANO = Contender(
+    backend="volcano",
+    processes=("vc-scheduler",),
+    scheduler_name="volcano",
+    group="scheduling.volcano.sh",
+    short="fits {fits} of {of}: 0/",
+    short_in_set=r"\d waits? for cpu",
+    cramped="fits 1 of 2: in HyperNode ",
+    topology=PREFERRED | {GANG, GROUP_SET, GROUP},
+    extra="volcano",
+    beside="default",
+    whole=True,
+    landscape=Landscape(HYPERNODES, _hyper_node),
+)
+
 CONTENDERS = (
     _default(minor="1.35"),
     _default(topology=frozenset({GANG}), whole=True),
@@ -103,6 +139,7 @@ CONTENDERS = (
     # Each group tells how far it got in the best place; nobody speaks for the whole tree.
     _default("1 of 2 pods fit", minor="1.37", topology=frozenset({GANG, GROUP_SET, GROUP})),
     KAI,
+    VOLCANO,
 )
 WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)
 

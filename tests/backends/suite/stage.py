@@ -87,6 +87,13 @@ class Stage:
         await self._create(BINDINGS, manifest)
         return self.namespace
 
+    async def domain(self, key: str, value: str) -> None:
+        """A place for the nodes of this stage with such a label, where the scheduler needs one."""
+        if (landscape := self.contender.landscape) is not None:
+            made = landscape.domain(key, {key: value, POOL: self.namespace})
+            name = {"name": f"{self.namespace}-{value}"}
+            await self._create(landscape.resource, {"metadata": name, **made})
+
     async def _create(self, resource: Resource, manifest: Object) -> None:
         labels = {POOL: self.namespace, **manifest["metadata"].get("labels", {})}
         body = {
@@ -191,7 +198,9 @@ class Stage:
     async def clean_up(self) -> None:
         """Remove what is not in the namespace, and the namespace."""
         client, ours = self.person.client, Selector(f"{POOL}={self.namespace}")
-        for resource in (NODES, PRIORITY_CLASSES, BINDINGS, NAMESPACES):
+        landscape = self.contender.landscape
+        more = () if landscape is None else (landscape.resource,)
+        for resource in (NODES, PRIORITY_CLASSES, BINDINGS, *more, NAMESPACES):
             async for page in client.pages(resource, into=PartialObject, selector=ours):
                 for item in page.items:
                     await client.delete(resource, item.metadata.name, uid=item.metadata.uid)

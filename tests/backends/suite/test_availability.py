@@ -3,14 +3,14 @@
 import pytest
 
 from tests.backends.suite.bed import Bed
-from tests.backends.suite.contender import WHOLE
+from tests.backends.suite.contender import WHOLE, listed
 from tests.backends.suite.leftovers import owned_by
 from tests.backends.suite.stage import Stage
 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(300),
-    pytest.mark.parametrize("contender", WHOLE, ids=lambda c: c.name, indirect=True),
+    pytest.mark.parametrize("contender", listed(WHOLE), indirect=True),
 ]
 
 

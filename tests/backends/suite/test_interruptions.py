@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.backends.suite.bed import Bed
-from tests.backends.suite.contender import WHOLE
+from tests.backends.suite.contender import WHOLE, listed
 from tests.backends.suite.interruptions import (
     Away,
     Interruption,
@@ -40,7 +40,7 @@ async def test_the_scheduler_is_restarted_in_the_middle_of_everything(bed: Bed) 
     await _play_all(bed, SchedulerRestarted())
 
 
-@pytest.mark.parametrize("contender", WHOLE, ids=lambda contender: contender.name, indirect=True)
+@pytest.mark.parametrize("contender", listed(WHOLE), indirect=True)
 @pytest.mark.parametrize("interruption", [ScaledToZero(), Killed()], ids=["scaled", "killed"])
 async def test_the_backend_goes_and_comes_back_in_the_middle_of_everything(
     bed: Bed, interruption: Interruption

@@ -8,7 +8,7 @@ from local_cluster.waiting import until
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.resources import Resource
-from tests.backends.suite.contender import CONTENDERS
+from tests.backends.suite.contender import CONTENDERS, listed
 from tests.backends.suite.leftovers import owned_by, until_nothing_is_left
 from tests.backends.suite.stage import PERSON, SECONDS, Stage
 from tests.core.kit import gates
@@ -20,7 +20,7 @@ WITH_ANOTHER = [contender for contender in CONTENDERS if contender.beside]
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(300),
-    pytest.mark.parametrize("contender", WITH_ANOTHER, ids=lambda c: c.name, indirect=True),
+    pytest.mark.parametrize("contender", listed(WITH_ANOTHER), indirect=True),
 ]
 
 

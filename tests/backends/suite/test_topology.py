@@ -28,6 +28,7 @@ async def _racks(stage: Stage, **sizes: int) -> tuple[str, dict[str, str]]:
     topology = await stage.binding(rack=RACK)
     rack_of = {}
     for rack, size in sizes.items():
+        await stage.domain(RACK, rack)
         for node in await stage.add_nodes(size, **{RACK: rack}):
             rack_of[node] = rack
     return topology, rack_of

@@ -1,0 +1,138 @@
+"""Volcano's kinds, keys and words, and the few fields that are read of its objects.
+
+Only what this package uses. A PodGroup has no status subresource: Volcano updates the whole
+object at the end of every cycle that changed something, so its generation says nothing, and
+what Volcano writes appears in projections and never in a manifest.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from shared_api import names
+from shared_api.kube.metadata import Metadata
+from shared_api.kube.requests import Template
+from shared_api.kube.resources import Resource
+from shared_api.runtime.predicates import Watched
+
+PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+HYPERNODES = Resource(
+    "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False
+)
+
+CLIQUES = Resource(names.GROVE_GROUP, names.VERSION, "podcliques", "PodClique")
+
+BACKEND_NAME = "volcano"
+SCHEDULER_NAME = "volcano"
+
+# What users put on a PodCliqueSet; its gangs inherit it. The second is Grove's own.
+KEY_QUEUE = "scheduling.volcano.sh/queue-name"
+KEY_QUEUE_OF_GROVE = "scheduling.grove.io/volcano-queue"
+
+# What pods carry. Volcano's scheduler reads the first key alone, its other programs the second.
+KEY_GROUP_NAME = "scheduling.k8s.io/group-name"
+KEY_VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
+KEY_TASK = "volcano.sh/task-spec"
+
+UNSCHEDULABLE = "Unschedulable"
+"""A condition of PodGroups, and a reason of PodScheduled."""
+SCHEDULED = "Scheduled"
+"""The other condition of PodGroups."""
+SCHEDULABLE = "Schedulable"
+"""The reason of pods that have a place once the whole gang has."""
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """What a cycle came to. Both types stay True for ever once they were."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+
+
+class _PodGroupSpec(msgspec.Struct, frozen=True, rename="camel"):
+    min_resources: Mapping[str, str | int | float] = {}
+
+
+class _PodGroupStatus(msgspec.Struct, frozen=True):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class ObservedPodGroup(msgspec.Struct, frozen=True):
+    """A PodGroup, as far as something is told of it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _PodGroupSpec = _PodGroupSpec()
+    status: _PodGroupStatus = _PodGroupStatus()
+
+
+class _QueueStatus(msgspec.Struct, frozen=True):
+    state: str = ""
+
+
+class ObservedQueue(msgspec.Struct, frozen=True):
+    """A queue and whether it is open; how full it is changes all the time."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    status: _QueueStatus = _QueueStatus()
+
+
+class _LabelMatch(msgspec.Struct, frozen=True, rename="camel"):
+    match_labels: Mapping[str, str] = {}
+
+
+class _MemberSelector(msgspec.Struct, frozen=True, rename="camel"):
+    label_match: _LabelMatch | None = None
+
+
+class _Member(msgspec.Struct, frozen=True):
+    type: str = ""
+    selector: _MemberSelector = _MemberSelector()
+
+
+class _HyperNodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+    tier: int = 0
+    tier_name: str = ""
+    members: tuple[_Member, ...] = ()
+
+
+class ObservedHyperNode(msgspec.Struct, frozen=True):
+    """A domain of the network; who is in it changes with every node and is Volcano's business."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _HyperNodeSpec = _HyperNodeSpec()
+
+    def is_of(self, level: str) -> bool:
+        """Tell whether this is a domain of a level, which is a node label key.
+
+        Volcano's discovery by labels names the tier after the key since v1.14, and has always
+        labelled the HyperNode with it; hand-made ones may select their nodes by it.
+        """
+        if self.spec.tier_name:
+            return self.spec.tier_name == level
+        return level in self.metadata.labels or any(
+            level in member.selector.label_match.match_labels
+            for member in self.spec.members
+            if member.selector.label_match is not None
+        )
+
+
+class _CliqueSpec(msgspec.Struct, frozen=True, rename="camel"):
+    pod_spec: Template = Template()
+
+
+class ObservedClique(msgspec.Struct, frozen=True):
+    """A PodClique: what its pods ask for."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _CliqueSpec = _CliqueSpec()
+
+
+def gang_of_clique(value: Watched) -> tuple[str, str] | None:
+    """Namespace and name of the gang that a PodClique belongs to."""
+    gang = value.metadata.labels.get(names.LABEL_PODGANG)
+    return (value.metadata.namespace or "", gang) if gang else None

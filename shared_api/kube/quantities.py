@@ -1,0 +1,38 @@
+"""Quantities as Kubernetes writes them, read exactly and written canonically.
+
+Canonically is how every Go program writes a number that it has read: with the largest decimal
+suffix that leaves the number whole. Another spelling would be changed by whoever updates the
+object next, and changed back by us. Fractions below a billionth are rounded up.
+"""
+
+import math
+import re
+from fractions import Fraction
+
+_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_POWERS = {suffix: Fraction(1000) ** (place - 3) for place, suffix in enumerate(_DECIMAL)} | {
+    f"{letter}i": Fraction(1024) ** (place + 1) for place, letter in enumerate("KMGTPE")
+}
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<exponent>[+-]?\d{1,2})|(?P<suffix>[A-Za-z]*))"
+)
+
+
+def parsed(text: str | float) -> Fraction | None:
+    """The number that a quantity stands for; None if it is none."""
+    match = _QUANTITY.fullmatch(str(text))
+    if match is None:
+        return None
+    number = Fraction(match["number"])
+    if match["exponent"]:
+        return number * Fraction(10) ** int(match["exponent"])
+    power = _POWERS.get(match["suffix"] or "")
+    return None if power is None else number * power
+
+
+def written(number: Fraction) -> str:
+    """The canonical quantity of a number that is not negative."""
+    whole, place = math.ceil(number * 10**9), 0
+    while whole and whole % 1000 == 0 and place < len(_DECIMAL) - 1:
+        whole, place = whole // 1000, place + 1
+    return f"{whole}{_DECIMAL[place]}" if whole else "0"

@@ -1,0 +1,204 @@
+"""What is said about a gang that Volcano has not placed."""
+
+from typing import Any
+
+import pytest
+
+from backend_controllers.contract import Words
+from backend_controllers.volcano.mirroring import mirror
+from shared_api.kube.pods import Pod
+from tests.backends.volcano.kit import (
+    GivenFacts,
+    Object,
+    gang,
+    group,
+    not_scheduled,
+    pod,
+    pod_group,
+    queue,
+    speech,
+    told,
+)
+
+NO_CPU = "0/4 nodes are unavailable: 4 Insufficient cpu."
+LATER = "Pod team-a/p can possibly be assigned to n1, once minAvailable is satisfied"
+OLD, NEW = "2026-11-16T08:00:00Z", "2026-11-16T08:00:05Z"
+COUNTS = (
+    "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable;"
+    " Pending: 1 Unschedulable, 2 Schedulable"
+)
+
+
+def said(*given: Any, pods: tuple[Pod, ...] = (), **options: Any) -> Words:
+    facts = GivenFacts(*given, pods=pods)
+    return mirror(speech(**options), gang(group("web-0-main", 3)), facts)
+
+
+def waiting(*conditions: Object) -> tuple[Pod, ...]:
+    return tuple(pod(f"p{index}", condition) for index, condition in enumerate(conditions))
+
+
+SHORT = waiting(
+    not_scheduled(LATER, "Schedulable"), not_scheduled(LATER, "Schedulable"), not_scheduled(NO_CPU)
+)
+
+
+def test_a_gang_that_does_not_fit_says_how_much_of_it_does_and_why() -> None:
+    words = said(pod_group(told("Unschedulable", COUNTS)), pods=SHORT)
+    assert (words.reason, words.message) == (
+        "Unschedulable",
+        "fits 2 of 3: 0/4 nodes are available: 4 Insufficient cpu",
+    )
+
+
+VACATED = (
+    "Pod team-a/p can possibly be assigned to n1, once resource is released and minAvailable is"
+    " satisfied"
+)
+
+
+def test_pods_whose_place_is_being_vacated_fit_although_they_say_no() -> None:
+    pods = waiting(*map(not_scheduled, (VACATED, VACATED, NO_CPU)))
+    assert said(pods=pods).message.startswith("fits 2 of 3: 0/4 nodes are available")
+
+
+def test_if_every_pod_has_a_place_the_gang_says_why_that_is_not_enough() -> None:
+    pods = waiting(*map(not_scheduled, (VACATED, VACATED, VACATED)))
+    about_gang = pod_group(told("Unschedulable", f"{COUNTS}. Origin reason is p2: {NO_CPU}"))
+    words = said(about_gang, pods=pods)
+    assert words.reason == "Unschedulable"
+    assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
+    without = said(pod_group(told("Unschedulable", COUNTS)), pods=pods)
+    assert without.message == "there is a place for each pod, but not yet for all at once"
+
+
+def test_how_much_of_several_groups_fits_is_not_claimed() -> None:
+    asked = gang(group("a", 1), group("b", 1))
+    pods = (
+        pod("p0", not_scheduled(LATER, "Schedulable"), of="a"),
+        pod("p1", not_scheduled(NO_CPU), of="b"),
+    )
+    words = mirror(speech(), asked, GivenFacts(pods=pods))
+    assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
+
+
+def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
+    about_gang = (
+        "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable."
+        f" Origin reason is web-0-main-x: {NO_CPU}"
+    )
+    pods = waiting(*(not_scheduled(text) for text in (NO_CPU, about_gang, about_gang)))
+    assert said(pods=pods).message == "fits 0 of 3: 0/4 nodes are available: 4 Insufficient cpu"
+
+
+def test_the_order_of_pods_does_not_change_what_is_said() -> None:
+    assert said(pods=SHORT) == said(pods=SHORT[::-1])
+
+
+def test_what_changes_by_chance_is_not_said_anew() -> None:
+    flipping = (
+        "0/4 nodes are unavailable: 1 node(s) had untolerated taint {a: }, 3 Insufficient cpu."
+    )
+    other = "0/4 nodes are unavailable: 1 node(s) were not ready, 3 Insufficient cpu."
+    steady = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) ruled out for several reasons"
+    before = {
+        "type": "Scheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "lastTransitionTime": OLD,
+    }
+    asked = gang(group("web-0-main", 1))
+    told_before = {**before, "message": f"0/1 pods scheduled: fits 0 of 1: {steady}, see the pods"}
+    again = type(asked).model_validate(
+        {
+            **asked.model_dump(by_alias=True, exclude_none=True),
+            "status": {"conditions": [told_before]},
+        }
+    )
+    for text in (flipping, other):
+        facts = GivenFacts(pods=waiting(not_scheduled(text)))
+        assert steady in mirror(speech(), again, facts).message
+
+
+def test_a_pod_that_has_its_node_counts_as_one_that_fits() -> None:
+    pods = (pod("p0", node="n1"), *SHORT[1:])
+    assert said(pods=pods).message.startswith("fits 2 of 3: ")
+
+
+@pytest.mark.parametrize(
+    ("pods", "why"),
+    [
+        (SHORT[1:], "a member is missing"),
+        ((*SHORT[1:], pod("p3", gates=("grove.io/podgang",))), "gated"),
+    ],
+)
+def test_old_words_are_not_repeated_while_volcano_does_not_look(
+    pods: tuple[Pod, ...], why: str
+) -> None:
+    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Words(), why
+
+
+def test_gated_surplus_pods_do_not_keep_words_back() -> None:
+    extra = pod("p3", gates=("grove.io/podgang",))
+    assert said(pods=(*SHORT, extra)).message.startswith("fits 2 of 3: ")
+
+
+def test_without_a_word_from_pods_the_newest_condition_speaks() -> None:
+    pods = tuple(pod(f"p{index}") for index in range(3))
+    unschedulable = told("Unschedulable", f"{COUNTS}. Origin reason is p2: {NO_CPU}", NEW)
+    scheduled = told("Scheduled", at=OLD)
+    words = said(pod_group(scheduled, unschedulable), pods=pods)
+    assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
+    # Both stay True; the gang was placed after it was short, and a pod was lost since.
+    later = told("Scheduled", at="2026-11-16T08:00:09Z")
+    assert said(pod_group(later, unschedulable, phase="Running"), pods=pods) == Words()
+
+
+def test_a_condition_from_before_the_release_is_not_repeated() -> None:
+    gated = not_scheduled(
+        "Scheduling is blocked due to non-empty scheduling gates", "SchedulingGated"
+    )
+    pods = waiting(gated, gated, gated)
+    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Words()
+
+
+def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
+    pods = tuple(pod(f"p{index}") for index in range(3))
+    minimum = {"memory": "2Gi", "cpu": "7"}
+    words = said(pod_group(phase="Pending", minimum=minimum), pods=pods)
+    assert words.reason == "NotEnqueued"
+    assert "into queue 'default'" in words.message
+    assert "less left than the minimum of the gang, cpu 7, memory 2Gi" in words.message
+    assert said(pod_group(phase="Inqueue"), pods=pods) == Words()
+
+
+def test_a_failed_binding_goes_before_everything_else() -> None:
+    pods = (
+        *SHORT[:2],
+        pod("p2", not_scheduled("binding rejected: node is gone", "SchedulerError")),
+    )
+    words = said(pods=pods)
+    assert (words.reason, words.message) == ("BindingFailed", "binding rejected: node is gone")
+
+
+def test_a_queue_that_does_not_exist_is_named_with_those_that_do() -> None:
+    words = said(queue("team"), queue("shut", "Closed"), pods=SHORT, default_queue="ghost")
+    assert words.reason == "QueueDoesNotExist"
+    assert words.message == (
+        "queue 'ghost' does not exist: create it, or name another with the annotation"
+        " scheduling.volcano.sh/queue-name on the PodCliqueSet; open queues: default, team"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("Closed", "queue 'q' is Closed: open it, or name another"),
+        ("Closing", "queue 'q' is Closing: open it, or name another"),
+        ("", "see that vc-controller-manager runs"),
+    ],
+)
+def test_a_queue_that_is_not_open_is_told(state: str, text: str) -> None:
+    words = said(queue("q", state), pods=SHORT, default_queue="q")
+    assert words.reason == "QueueNotOpen"
+    assert text in words.message
