@@ -31,7 +31,7 @@ check: $(STAMP) ## Lint, types, import rules and unit tests (seconds)
 	@$(VENV)/bin/ruff format --check --quiet .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo
-	@$(PY) -m pytest -q -m "not cluster"
+	@$(PY) -m pytest -q -m "not cluster" --numprocesses 2
 
 test: check ## check, then everything on a real control plane
 	@$(PY) -m local_cluster build kubernetes-$(KUBERNETES) kwok kai

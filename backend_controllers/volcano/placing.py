@@ -36,7 +36,8 @@ class Placing:
         if pack.is_empty:
             return None
         if not self.features.topology:
-            return self._too_old(pack, of, "v1.11")
+            self._too_old(pack, of, "v1.11")
+            return None
         return self._tier(pack, of, ANY_TIER)
 
     def part(self, pack: Pack, of: str, within: int | None) -> int | None:
@@ -44,7 +45,8 @@ class Placing:
         if pack.is_empty:
             return None
         if not self.features.nested:
-            return self._too_old(pack, of, "v1.14")
+            self._too_old(pack, of, "v1.14")
+            return None
         return self._tier(pack, of, ANY_TIER if within is None else within)
 
     def _too_old(self, pack: Pack, of: str, since: str) -> None:

@@ -12,9 +12,11 @@ KEY = ObjectKey("n", "w-0-a")
 
 
 def an_object(name: str, uid: str, owner: str | None = None) -> PartialObject:
-    owners = (OwnerReference("grove.io/v1alpha1", "PodCliqueSet", "w", owner, controller=True),)
-    metadata = Metadata(name=name, namespace="n", uid=uid, owner_references=owners if owner else ())
-    return PartialObject(metadata)
+    owners: tuple[OwnerReference, ...] = ()
+    if owner is not None:
+        reference = OwnerReference("grove.io/v1alpha1", "PodCliqueSet", "w", owner, controller=True)
+        owners = (reference,)
+    return PartialObject(Metadata(name=name, namespace="n", uid=uid, owner_references=owners))
 
 
 @pytest.mark.parametrize(
