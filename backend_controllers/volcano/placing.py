@@ -36,7 +36,7 @@ class Placing:
         if pack.is_empty:
             return None
         if not self.features.topology:
-            self._too_old(pack, of, "v1.11")
+            self._note_age(pack, of, "v1.11")
             return None
         return self._tier(pack, of, ANY_TIER)
 
@@ -45,11 +45,11 @@ class Placing:
         if pack.is_empty:
             return None
         if not self.features.nested:
-            self._too_old(pack, of, "v1.14")
+            self._note_age(pack, of, "v1.14")
             return None
         return self._tier(pack, of, ANY_TIER if within is None else within)
 
-    def _too_old(self, pack: Pack, of: str, since: str) -> None:
+    def _note_age(self, pack: Pack, of: str, since: str) -> None:
         self.notes.weigh(
             f"{of} is to be packed by {pack.required or pack.preferred}, which the installed Volcano"
             f" ({self.features.release}) cannot do: install the CRDs of Volcano {since} or newer",
