@@ -54,7 +54,8 @@ def _part(backend: Backend) -> str:
     answers = ", ".join(f"`{glob}`" if glob else "none" for glob in backend.scheduler_names)
     lines = [
         f"## {backend.name}\n",
-        f"`schedulerName` {answers}; gate `{backend.scheduling_gate}`.\n",
+        f"`schedulerName` {answers}; gate `{backend.scheduling_gate}`. "
+        f"What it needs and says: [its page](../backends/{backend.name}.md).\n",
         f"| capability | {' | '.join(columns)} |",
         f"|---|{'---|' * len(columns)}",
     ]
