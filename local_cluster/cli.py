@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = _parser().parse_args(words)
+        options = _parser().parse_args(_apart(words))
         code: int = options.run(options)
     except ClusterError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -35,6 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _apart(words: list[str]) -> list[str]:
+    """Keep kubectl's own options, such as `-n`, from being taken for ours."""
+    if words[:1] != ["kubectl"]:
+        return words
+    first = words[1] if len(words) > 1 else ""
+    ours = 3 if first == "--name" else 1 + (first == "--help" or first.startswith("--name="))
+    return [*words[:ours], "--", *words[ours:]]
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -77,7 +86,8 @@ def _kubectl(options: argparse.Namespace) -> int:
         )
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
     sys.stdout.flush()
-    os.execve(program, [program, *options.arguments], environment)  # noqa: S606 - becomes kubectl
+    words = options.arguments[1:]  # after the separator
+    os.execve(program, [program, *words], environment)  # noqa: S606 - becomes kubectl
 
 
 def _logs(options: argparse.Namespace) -> int:

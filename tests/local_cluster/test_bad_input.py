@@ -1,5 +1,6 @@
 """Bad input to the local cluster: one line that says what and what to do, and nothing started."""
 
+import os
 import shutil
 import socket
 from collections import namedtuple
@@ -9,6 +10,7 @@ import pytest
 
 from local_cluster.building.programs import BUILDS
 from local_cluster.cli import main
+from local_cluster.cluster import Cluster
 from local_cluster.demo import installation
 
 _Usage = namedtuple("_Usage", "total used free")
@@ -131,6 +133,21 @@ def test_state_directory_that_is_not_a_clusters_is_left_alone(
         f"{foreign.parent} holds files that are no cluster's. Remove it, or choose another --name."
     )
     assert foreign.read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    "words", [("-n", "default", "get", "pods"), ("--name=other", "-A", "get", "pods")], ids=str
+)
+def test_options_of_kubectl_are_left_to_kubectl(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(Cluster, "kubectl_program", lambda _: "kubectl")
+    monkeypatch.setattr(Cluster, "running", lambda _: True)
+    monkeypatch.setattr(os, "execve", lambda _, command, __: started.append(command))
+    main(["kubectl", *words])
+    assert started == [["kubectl", *(word for word in words if word != "--name=other")]]
+    assert capsys.readouterr().err == ""
 
 
 def test_kubectl_without_a_cluster_says_how_to_start_one(
