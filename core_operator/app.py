@@ -43,7 +43,8 @@ def assemble(
     recorder = Recorder(client, reporter, telemetry, fence=elector)
     address = Address(settings.server.host, settings.server.port)
     manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
-    view = View(watch_all(manager), settings.backends.default)
+    caches = watch_all(manager, compute_domains=settings.network.auto_mnnvl_enabled)
+    view = View(caches, settings.backends.default)
     shop = Workshop(
         settings,
         client,

@@ -5,14 +5,17 @@ only makes are metadata. Objects are found by the UID of the owner that controls
 are for people and for Services, so a stranger's object with our labels is in no index.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from core_operator.plan.autoscalers import Autoscaler
+from core_operator.plan.claims import ClaimTemplate, external_templates
+from core_operator.plan.compute_domains import COMPUTE_DOMAINS
 from core_operator.plan.history import StoredRevision, stored_revision
 from core_operator.plan.topology import topology_name
 from shared_api import names
@@ -25,6 +28,8 @@ from shared_api.kube.resources import (
     HPAS,
     LEASES,
     PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     SERVICES,
     Resource,
 )
@@ -37,7 +42,7 @@ from shared_api.models import (
     PodGang,
     SchedulerBackend,
 )
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.cache import Cache, Indexer
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.ownership import Applied, applied
@@ -45,6 +50,7 @@ from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.watch import Source
 
 W = TypeVar("W", bound=Watched)
+Indexes = Mapping[str, Indexer[W]]
 
 OWNER = "owner"
 """Index by the UID of the controlling owner."""
@@ -52,6 +58,9 @@ BASE = "base"
 """Index of gangs by namespace and name of the base gang that they wait for."""
 TOPOLOGY = "topology"
 """Index of sets by the name of the topology binding that their constraints are of."""
+
+CLAIM_TEMPLATE = "claim template"
+"""Index of sets by namespace and name of the ResourceClaimTemplates that they share claims of."""
 
 _OURS = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
 
@@ -103,6 +112,33 @@ class Binding(msgspec.Struct, frozen=True):
     spec: Levels = msgspec.field(default_factory=Levels)
 
 
+class Offer:
+    """Which of the kinds that a cluster may lack it has; those that nobody missed are there."""
+
+    def __init__(self) -> None:
+        self._lacking: set[Resource] = set()
+        self._handlers: list[Callable[[Resource], None]] = []
+
+    def has(self, resource: Resource) -> bool:
+        """Tell whether the server has a kind."""
+        return resource not in self._lacking
+
+    def note(self, resource: Resource, is_served: bool) -> None:  # noqa: FBT001 - a callback's
+        """Be told by a watch."""
+        if self.has(resource) == is_served:
+            return
+        if is_served:
+            self._lacking.discard(resource)
+        else:
+            self._lacking.add(resource)
+        for handler in self._handlers:
+            handler(resource)
+
+    def subscribe(self, handler: Callable[[Resource], None]) -> None:
+        """Have a function told of a kind that came or went."""
+        self._handlers.append(handler)
+
+
 @dataclass(frozen=True, slots=True)
 class Caches:
     """The watched objects, by kind."""
@@ -118,12 +154,27 @@ class Caches:
     leases: Cache[Lease]
     bindings: Cache[Binding]
     autoscalers: Cache[Applied[Autoscaler]]
+    claims: Cache[PartialObject]
+    claim_templates: Cache[ClaimTemplate]
+    domains: Cache[Applied[PartialObject]]
+    offer: Offer = field(default_factory=Offer, kw_only=True)
 
 
-def watch_all(manager: Manager) -> Caches:
-    """Have the manager fill all caches."""
+def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
+    """Have the manager fill all caches; that of ComputeDomains stays empty unless asked for."""
+    offer = Offer()
+
+    def shared(
+        resource: Resource, into: type[W], selector: str = "", indexed: Indexes[W] | None = None
+    ) -> Cache[W]:
+        source = Source(resource, into, selector=Selector(selector), optional=True)
+        return manager.watch(source, indexed, on_served=partial(offer.note, resource))
+
     return Caches(
-        sets=manager.watch(Source(SETS, _applied(PodCliqueSet)), {TOPOLOGY: _by_topology}),
+        sets=manager.watch(
+            Source(SETS, _applied(PodCliqueSet)),
+            {TOPOLOGY: _by_topology, CLAIM_TEMPLATE: _by_claim_template},
+        ),
         cliques=manager.watch(Source(CLIQUES, _applied(PodClique)), {OWNER: _by_owner}),
         groups=manager.watch(Source(GROUPS, _applied(PodCliqueScalingGroup)), {OWNER: _by_owner}),
         gangs=manager.watch(
@@ -145,6 +196,12 @@ def watch_all(manager: Manager) -> Caches:
         autoscalers=manager.watch(
             Source(HPAS, _applied(Autoscaler), selector=Selector(_OURS)), {OWNER: _by_owner}
         ),
+        claims=shared(RESOURCE_CLAIMS, PartialObject, _OURS, {OWNER: _by_owner}),
+        claim_templates=shared(RESOURCE_CLAIM_TEMPLATES, ClaimTemplate),
+        domains=shared(COMPUTE_DOMAINS, _applied(PartialObject), _OURS, {OWNER: _by_owner})
+        if compute_domains
+        else Cache({OWNER: _by_owner}),
+        offer=offer,
     )
 
 
@@ -161,6 +218,10 @@ def _by_owner(value: Watched) -> Iterable[str]:
 def _by_topology(value: Applied[PodCliqueSet]) -> Iterable[str]:
     name = topology_name(value.object)
     return (name,) if name else ()
+
+
+def _by_claim_template(value: Applied[PodCliqueSet]) -> Iterable[str]:
+    return (str(key) for key in external_templates(value.object))
 
 
 def _by_base_gang(value: Watched) -> Iterable[str]:

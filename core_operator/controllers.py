@@ -18,6 +18,7 @@ from core_operator.podclique_reconciler import PodCliqueReconciler
 from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
 from core_operator.podgang_reconciler import PodGangReconciler
 from core_operator.scaling_group_reconciler import ScalingGroupReconciler
+from core_operator.sharing_feeds import SharingQueues, feed_sharing
 from core_operator.startup_order_reconciler import StartupOrderReconciler
 from core_operator.status_reconcilers import (
     PodCliqueSetStatusReconciler,
@@ -108,6 +109,10 @@ class Controllers:
         self._feed_gangs()
         self._feed_statuses()
         self._feed_lifecycle()
+        feed_sharing(
+            self._caches,
+            SharingQueues(self._sets.queue, self._groups.queue, self._cliques.queue),
+        )
         shop.repairs.tell = partial(shop.tell, warning=True)
         shop.wakers.append(self._on_problem)
         self._caches.sets.subscribe(self._forget_problem)

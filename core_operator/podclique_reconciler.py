@@ -31,6 +31,7 @@ from core_operator.plan.preparation import (
 )
 from core_operator.plan.startup_order import Waiter, in_order
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.sharing import Sharing
 from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api import names
@@ -72,6 +73,7 @@ class PodCliqueReconciler:
         self._applier = applier
         self._pods = Target(PODS, shop.view.caches.pods)
         self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
+        self._sharing = Sharing(shop, applier)
         self._bereaved: set[str] = set()
         """UIDs of PodCliques that lost a pod."""
         self._taken: dict[str, frozenset[str]] = {}
@@ -113,8 +115,10 @@ class PodCliqueReconciler:
 
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
+        await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         made = _manifests(clique, plan.create, gang, backend, record)
-        manifests = [in_order(clique, manifest, self._waiter) for manifest in made]
+        claiming = (self._sharing.with_claims(pcs, clique, manifest) for manifest in made)
+        manifests = [in_order(clique, manifest, self._waiter) for manifest in claiming]
         if manifests:
             await self._ensure_it_stays(found, behalf)
         try:

@@ -35,6 +35,7 @@ from core_operator.plan.podcliques import standalone_podclique
 from core_operator.plan.scaling_groups import scaling_group
 from core_operator.plan.services import headless_service
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.sharing import Sharing
 from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
@@ -60,6 +61,7 @@ class PodCliqueSetReconciler:
         self._services = Target(SERVICES, caches.services)
         self._revisions = Target(CONTROLLER_REVISIONS, caches.revisions)
         self._autoscaling = Autoscaling(shop, applier)
+        self._sharing = Sharing(shop, applier)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the children of one set as they should be."""
@@ -72,9 +74,11 @@ class PodCliqueSetReconciler:
             note = f"two cliques would have one name: {', '.join(clashes)}"
             self._shop.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
             raise Terminal(note)
+        self._sharing.ensure_possible(pcs)
         family = Family(tuple(self._wanted(pcs, expansion)), tuple(self._unwanted(pcs, expansion)))
         behalf = Behalf(key, pcs.metadata.uid)
         try:
+            await self._sharing.settle_set(pcs, behalf)
             await settle(
                 family,
                 self._applier,

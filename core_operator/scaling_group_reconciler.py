@@ -22,6 +22,7 @@ from core_operator.plan import naming
 from core_operator.plan.expansion import cliques_of_group
 from core_operator.plan.podcliques import group_podclique
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.sharing import Sharing
 from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
@@ -39,6 +40,7 @@ class ScalingGroupReconciler:
         self._view = shop.view
         self._applier = applier
         self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
+        self._sharing = Sharing(shop, applier)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the PodCliques of one group as they should be."""
@@ -46,16 +48,19 @@ class ScalingGroupReconciler:
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
             return
+        self._sharing.ensure_possible(pcs)
         uid = found.metadata.uid or ""
         wanted = tuple(self._wanted(pcs, found.object))
         instances = cliques_of_group(self._view.expansion(pcs), key.name)
         live = self._view.caches.cliques.by_index(OWNER, uid)
         going = unwanted(self._cliques, live, (clique.name for clique in instances), uid)
+        behalf = Behalf(key, uid)
         try:
+            await self._sharing.settle_group(pcs, found.object, behalf)
             await settle(
                 Family(wanted, tuple(going)),
                 self._applier,
-                Behalf(key, uid),
+                behalf,
                 parallel=self._shop.settings.concurrency.writes,
             )
         except NamesTaken as error:

@@ -95,6 +95,14 @@ class StartupOrder(Section):
     """User that it runs as, whatever the pod says; 0 leaves the choice to the image and the cluster."""
 
 
+class Network(Section):
+    """What is set up between the nodes of a gang."""
+
+    auto_mnnvl_enabled: Annotated[bool, Field(alias="autoMNNVLEnabled")] = False
+    """Make ComputeDomains for cliques with GPUs that are annotated with a group. Needs the CRD of
+    NVIDIA's DRA driver, and the rights of `deploy/core/mnnvl`."""
+
+
 class Settings(Section):
     """The settings of one process."""
 
@@ -118,6 +126,9 @@ class Settings(Section):
 
     startup_order: StartupOrder = Field(default_factory=StartupOrder)
     """The init container that keeps a pod from starting before its predecessors are ready."""
+
+    network: Network = Field(default_factory=Network)
+    """What is set up between the nodes of a gang."""
 
 
 def load(path: Path) -> Settings:

@@ -30,7 +30,10 @@ from shared_api.models import (
 )
 
 _KUBECTL_PREFIX = "kubectl.kubernetes.io/"
-_PREPARED_FIELDS = tuple(field.alias or name for name, field in PodSpecPatch.model_fields.items())
+_PREPARED_FIELDS = (
+    *(field.alias or name for name, field in PodSpecPatch.model_fields.items()),
+    "resourceClaims",
+)
 
 
 def pod_manifest(
@@ -70,10 +73,10 @@ def pod_manifest(
 
 
 def dropped_fields(sent: JsonObject, answered: Mapping[str, object]) -> tuple[str, ...]:
-    """Paths of prepared fields that the server did not store.
+    """Paths of prepared fields, and of shared claims, that the server did not store.
 
     A server whose feature gate is off drops them without an error, and the pod would then be
-    scheduled by itself.
+    scheduled by itself, or start without its devices.
     """
     spec = sent.get("spec")
     stored = answered.get("spec")

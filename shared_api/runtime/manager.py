@@ -84,12 +84,23 @@ class Manager:
         self._stopping = asyncio.Event()
         self._leading = False
 
-    def watch(self, source: Source[W], indexes: Mapping[str, Indexer[W]] | None = None) -> Cache[W]:
-        """A cache that is filled as long as the process lives."""
+    def watch(
+        self,
+        source: Source[W],
+        indexes: Mapping[str, Indexer[W]] | None = None,
+        *,
+        on_served: Callable[[bool], None] | None = None,
+    ) -> Cache[W]:
+        """A cache that is filled as long as the process lives.
+
+        Of an optional source it is told whether the server has the kind, each time that changes.
+        """
         cache: Cache[W] = Cache(indexes)
         name = _name(source)
         telemetry = self._telemetry
-        reflector = Reflector(self._client, source, on_restart=telemetry.watch_restarted)
+        reflector = Reflector(
+            self._client, source, on_restart=telemetry.watch_restarted, on_served=on_served
+        )
         labels = {"resource": name}
         telemetry.read_at_scrape("watch_age_seconds", labels, reflector.stale_for)
         telemetry.read_at_scrape("cache_objects", labels, lambda: len(cache))

@@ -30,6 +30,7 @@ from shared_api.kube.errors import (
     Gone,
     Invalid,
     KubeError,
+    NotFound,
     ServerError,
     Status,
     Timeout,
@@ -83,6 +84,8 @@ class Source(Generic[T]):
     namespace: str | None = None
     selector: Selector = EVERYTHING
     metadata_only: bool = False
+    optional: bool = False
+    """The server may lack the kind. Then there are no objects of it, and that is the whole state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,12 @@ class Reflector(Generic[T]):
         pace: Pace | None = None,
         clock: Clock = SYSTEM,
         on_restart: Callable[[str, str], None] | None = None,
+        on_served: Callable[[bool], None] | None = None,
     ) -> None:
         self.source = source
         self.last_error: KubeError | None = None
+        self._on_served = on_served
+        self._served: bool | None = None
         self._client = client
         self._codec: Codec[T] = codec_for(source.into)
         self._pace = pace or Pace()
@@ -146,8 +152,12 @@ class Reflector(Generic[T]):
                     async for batch in changes:
                         yield batch
             except KubeError as error:
-                if _has_lost_the_thread(error):
+                if self._has_lost_the_thread(error):
                     self._version = ""
+                if self._is_absent(error):
+                    self._heard()
+                    self._tell_served(is_served=False)
+                    yield [Restarted(), Synced("")]
                 await self._pause(error)
 
     async def _state(self) -> AsyncGenerator[list[Delta[T]], None]:
@@ -183,6 +193,7 @@ class Reflector(Generic[T]):
         self._version = version
         # The server may have been replaced by one that can, or only been slow.
         self._streams_initial_state = True
+        self._tell_served(is_served=True)
         yield [Synced(version)]
 
     async def _streamed(self) -> AsyncGenerator[list[Delta[T]], None]:
@@ -195,6 +206,7 @@ class Reflector(Generic[T]):
     def _initial(self, event: Event[T] | Bookmark) -> Iterator[Delta[T]]:
         if isinstance(event, Bookmark) and event.ends_initial_events:
             self._version = event.resource_version
+            self._tell_served(is_served=True)
             yield Synced(event.resource_version)
         elif not isinstance(event, Bookmark) or self._version:
             yield self._advance(event)
@@ -209,7 +221,7 @@ class Reflector(Generic[T]):
                     async for events in batches:
                         yield [self._advance(event) for event in events]
             except KubeError as error:
-                if _has_lost_the_thread(error):
+                if self._has_lost_the_thread(error):
                     raise
                 failure = error
             await self._pause(failure)
@@ -270,6 +282,17 @@ class Reflector(Generic[T]):
         self._heard_at = self._clock.monotonic()
         self.last_error = None
 
+    def _is_absent(self, error: KubeError) -> bool:
+        return self.source.optional and isinstance(error, NotFound)
+
+    def _has_lost_the_thread(self, error: KubeError) -> bool:
+        return _is_from_another_time(error) or self._is_absent(error)
+
+    def _tell_served(self, *, is_served: bool) -> None:
+        if self._on_served is not None and self._served is not is_served:
+            self._served = is_served
+            self._on_served(is_served)
+
     async def _pause(self, error: KubeError | None) -> None:
         self.last_error = error
         if self._on_restart is not None:
@@ -283,7 +306,7 @@ class Reflector(Generic[T]):
         await self._pace.sleep(pause)
 
 
-def _has_lost_the_thread(error: KubeError) -> bool:
+def _is_from_another_time(error: KubeError) -> bool:
     """The version is too old, or from a future that an etcd restore has undone."""
     return isinstance(error, Gone) or (
         isinstance(error, ServerError) and error.has_cause("ResourceVersionTooLarge")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -133,9 +133,10 @@ async def running_operator(
 class Onlooker:
     """Sees the objects of one namespace, and acts as a person would."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str, also: Sequence[Resource] = ()) -> None:
         self.client = client
         self.namespace = namespace
+        self._watched = (SETS, CLIQUES, GROUPS, GANGS, PODS, SERVICES, HPAS, *also)
         self._caches: dict[str, Cache[LooseObject]] = {}
         self._changed = asyncio.Event()
         self.history: list[tuple[str, LooseObject]] = []
@@ -145,7 +146,7 @@ class Onlooker:
     async def watching(self) -> AsyncIterator["Onlooker"]:
         async with asyncio.TaskGroup() as group:
             tasks = []
-            for resource in (SETS, CLIQUES, GROUPS, GANGS, PODS, SERVICES, HPAS):
+            for resource in self._watched:
                 cache: Cache[LooseObject] = Cache()
                 self._caches[resource.plural] = cache
                 cache.subscribe(functools.partial(self._on, resource.plural))

@@ -1,18 +1,20 @@
 """One operator, one backend and one watching person for all tests of a module."""
 
+import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from core_operator.caches import SETS
+from core_operator.settings import Settings
 from local_cluster.cluster import Cluster
 from local_cluster.pytest_plugin import fresh_namespace
 from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.resources import PODS
+from shared_api.kube.resources import PODS, Resource
 from tests.core.kit import Object, Onlooker, Operator, clique, is_ready, pcs, running_operator
 from tests.core.stand_in import StandIn
 
@@ -23,14 +25,19 @@ GROUP = {"name": "sg", "cliqueNames": ["b", "c"], "replicas": 2, "minAvailable":
 class Stage:
     """What tests of a module share; sets and their pods are told apart by the set's name."""
 
-    def __init__(self, cluster: Cluster, person: Onlooker) -> None:
+    def __init__(
+        self, cluster: Cluster, person: Onlooker, settings: Settings | None = None
+    ) -> None:
         self.cluster = cluster
+        self.settings = settings
         self.person = person
         self.operator: Operator
         self._running = contextlib.AsyncExitStack()
 
     async def start(self) -> None:
-        self.operator = await self._running.enter_async_context(running_operator(self.cluster))
+        self.operator = await self._running.enter_async_context(
+            running_operator(self.cluster, self.settings)
+        )
 
     async def stop(self) -> None:
         violations = self.operator.metric(
@@ -52,6 +59,12 @@ class Stage:
 
     async def until(self, condition: Callable[[], object]) -> None:
         await self.person.until(condition, PATIENCE)
+
+    async def until_true(self, question: Callable[[], Awaitable[bool]]) -> None:
+        """Ask something of the server until it says yes; for what no watch tells."""
+        async with asyncio.timeout(PATIENCE):
+            while not await question():  # noqa: ASYNC110 - nobody announces it
+                await asyncio.sleep(0.2)
 
     async def until_ready(self, of: str, count: int) -> None:
         await self.until(lambda: len(self.pods(of)) == count and all(map(is_ready, self.pods(of))))
@@ -99,15 +112,17 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def on_stage(cluster: Cluster) -> AsyncIterator[Stage]:
-    """A stage in a namespace of its own."""
+async def on_stage(
+    cluster: Cluster, *, also: Sequence[Resource] = (), settings: Settings | None = None
+) -> AsyncIterator[Stage]:
+    """A stage in a namespace of its own; the person watches other kinds too if asked."""
     with fresh_namespace(cluster) as namespace:
         async with (
             Client(from_kubeconfig(cluster.kubeconfig)) as client,
-            Onlooker(client, namespace).watching() as person,
+            Onlooker(client, namespace, also).watching() as person,
             StandIn(client, "default").serving(),
         ):
-            stage = Stage(cluster, person)
+            stage = Stage(cluster, person, settings)
             await stage.start()
             try:
                 yield stage

@@ -1,5 +1,7 @@
 """How long a backend is believed: by our own clock, and across a restart."""
 
+from dataclasses import fields
+
 import pytest
 
 from core_operator.backend_reconciler import BackendReconciler
@@ -32,7 +34,7 @@ class Judge:
         self.time = 0.0
         self.client = ScriptedClient()
         clock = Clock(monotonic=lambda: self.time)
-        caches = Caches(*(Cache() for _ in Caches.__slots__))
+        caches = Caches(*(Cache() for one in fields(Caches) if not one.kw_only))
         telemetry = Telemetry()
         shop = Workshop(
             Settings(),

@@ -299,3 +299,39 @@ async def test_streams_end_at_different_times_on_the_server(clock: Clock) -> Non
         await collect(reflector(client, clock, pace=pace), 5)
 
     assert [received.query["timeoutSeconds"] for received in server.received] == ["300", "450"]
+
+
+async def test_a_kind_that_the_server_lacks_is_an_empty_state_until_it_appears(
+    clock: Clock,
+) -> None:
+    served: list[bool] = []
+    absent = failure(404, "NotFound")
+    appeared = stream(added("a", 5), bookmark(9, end=True))
+    back = stream(added("c", 12), bookmark(20, end=True), then=silence)
+    async with scripted(absent, absent, appeared, absent, absent, back) as (_, client):
+        source = Source(PODS, PartialObject, optional=True)
+        follower = Reflector(
+            client, source, pace=Pace(random=lambda: 0.0), clock=clock, on_served=served.append
+        )
+        seen = await collect(follower, 17)
+    # Asked anew each time it is absent, and never left waiting for a state.
+    gone = ["restarted", "restarted", "synced@"]
+    state = ["restarted", "a@5", "synced@9"]
+    assert seen == [
+        *gone,
+        *gone,
+        *state,
+        "restarted",
+        "synced@",
+        *gone,
+        "restarted",
+        "c@12",
+        "synced@20",
+    ]
+    assert served == [False, True, False, True]
+
+
+async def test_a_kind_that_must_be_there_is_waited_for(clock: Clock) -> None:
+    async with scripted(failure(404, "NotFound"), STATE_OPEN) as (_, client):
+        seen = await collect(reflector(client, clock), 4)
+    assert seen == ["restarted", "restarted", "a@5", "synced@9"]

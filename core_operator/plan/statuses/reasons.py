@@ -46,6 +46,12 @@ class Blocking(StrEnum):
     NOT_ACCEPTED = "NotAccepted"
     PODS_REFUSED = "PodsRefused"
     AUTOSCALER_REFUSED = "AutoscalerRefused"
+    RESOURCE_API_MISSING = "ResourceAPIMissing"
+    CLAIM_TEMPLATE_MISSING = "ResourceClaimTemplateMissing"
+    CLAIM_REFUSED = "ResourceClaimRefused"
+    MNNVL_DISABLED = "MNNVLDisabled"
+    MNNVL_GROUP_INVALID = "MNNVLGroupInvalid"
+    COMPUTE_DOMAINS_MISSING = "ComputeDomainsMissing"
     FIELDS_DROPPED = "PodFieldsDropped"
     PODS_MISSING = "PodsMissing"
     NOT_PROGRAMMED = "NotProgrammed"
@@ -72,6 +78,12 @@ _STALLING = frozenset(
         Blocking.NOT_ACCEPTED,
         Blocking.PODS_REFUSED,
         Blocking.AUTOSCALER_REFUSED,
+        Blocking.RESOURCE_API_MISSING,
+        Blocking.CLAIM_TEMPLATE_MISSING,
+        Blocking.CLAIM_REFUSED,
+        Blocking.MNNVL_DISABLED,
+        Blocking.MNNVL_GROUP_INVALID,
+        Blocking.COMPUTE_DOMAINS_MISSING,
         Blocking.FIELDS_DROPPED,
     }
 )

@@ -1,0 +1,208 @@
+"""Keeps the claims and ComputeDomains of sets, and says clearly where a cluster cannot have them.
+
+A set that needs what the cluster lacks (an API, a claim template, a setting) is refused before
+anything of it is made: its pods would wait for something that nobody makes. What is there
+already stays. Whatever was missing is watched for, so the refusal ends by itself. Only claims
+that the level controls are changed or deleted; names of others are left alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core_operator.caches import OWNER
+from core_operator.children import Family, Wanted, Write, settle, unwanted
+from core_operator.plan import compute_domains, naming
+from core_operator.plan.claims import (
+    Claim,
+    claim_manifest,
+    clique_claims,
+    external_templates,
+    group_claims,
+    set_claims,
+    shares_claims,
+)
+from core_operator.plan.compute_domains import COMPUTE_DOMAINS, domain_manifest, domains
+from core_operator.plan.expansion import clique_named
+from core_operator.plan.pod_claims import claims_of_pod, with_claims
+from core_operator.plan.preparation import index_of
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.client import Patch
+from shared_api.kube.codec import PartialObject
+from shared_api.kube.errors import Forbidden, Invalid
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.predicates import controller_uid
+from shared_api.runtime.writing import Behalf, Target
+
+
+@dataclass(frozen=True, slots=True)
+class _Relabel:
+    """A claim of ours that has lost labels; what it claims cannot change, so only those are sent."""
+
+    target: Target[PartialObject]
+    observed: PartialObject
+    labels: Mapping[str, str]
+
+    async def write(self, applier: Applier, behalf: Behalf) -> None:
+        """Put the labels back."""
+        body: JsonObject = {
+            "metadata": {"uid": self.observed.metadata.uid, "labels": {**self.labels}}
+        }
+        await applier.patch(self.target, self.observed, Patch(body), behalf)
+
+    def is_visible(self) -> bool:
+        """Tell whether something of its name is in the cache."""
+        return True
+
+
+class Sharing:
+    """Claims and ComputeDomains, for the reconciler of one kind."""
+
+    def __init__(self, shop: Workshop, applier: Applier) -> None:
+        self._shop = shop
+        self._view = shop.view
+        self._applier = applier
+        self._caches = shop.view.caches
+        self._claims = Target(RESOURCE_CLAIMS, self._caches.claims)
+        self._domains = Target(COMPUTE_DOMAINS, self._caches.domains)
+        self._is_on = shop.settings.network.auto_mnnvl_enabled
+
+    def ensure_possible(self, pcs: PodCliqueSet) -> None:
+        """Go on only if the cluster has all that the set shares; else tell, and wait for it."""
+        refusal = self._refusal(pcs)
+        if refusal is not None:
+            self._shop.note_problem(pcs, refusal)
+            raise WaitForEvent(refusal.message)
+
+    async def settle_set(self, pcs: PodCliqueSet, behalf: Behalf) -> None:
+        """Make the claims and domains of a set itself as they should be."""
+        await self._settle(pcs, pcs, set_claims(pcs), behalf)
+        if self._is_on:
+            await self._settle_domains(pcs, behalf)
+
+    async def settle_group(
+        self, pcs: PodCliqueSet, group: PodCliqueScalingGroup, behalf: Behalf
+    ) -> None:
+        """Make the claims of a scaling group as they should be."""
+        groups = self._view.expansion(pcs).groups
+        found = next((one for one in groups if one.name == group.metadata.name), None)
+        if found is not None and found.config.resource_sharing:
+            await self._settle(pcs, group, group_claims(pcs, found), behalf)
+
+    async def settle_clique(
+        self, pcs: PodCliqueSet, clique: PodClique, behalf: Behalf, *, grows: bool
+    ) -> None:
+        """Make the claims of a PodClique as they should be, before it gets pods that use them."""
+        if grows:
+            self.ensure_possible(pcs)
+        found = clique_named(self._view.expansion(pcs), clique.metadata.name)
+        if found is not None and found.template.resource_sharing:
+            indexes = (index_of(pod) for pod in self._view.pods_of(clique))
+            used = [index for index in indexes if index is not None]
+            wanted = clique_claims(pcs, found, clique.spec.replicas, used)
+            await self._settle(pcs, clique, wanted, behalf)
+
+    def with_claims(self, pcs: PodCliqueSet, clique: PodClique, pod: JsonObject) -> JsonObject:
+        """The pod with all that it shares; as it is if that is nothing."""
+        found = clique_named(self._view.expansion(pcs), clique.metadata.name)
+        if found is None:
+            return pod
+        claiming = with_claims(pod, claims_of_pod(pcs, found, _index(pod)))
+        return compute_domains.with_domain(claiming, pcs, found) if self._is_on else claiming
+
+    def _refusal(self, pcs: PodCliqueSet) -> Blocked | None:
+        return self._claims_refusal(pcs) or self._domains_refusal(pcs)
+
+    def _claims_refusal(self, pcs: PodCliqueSet) -> Blocked | None:
+        if not shares_claims(pcs):
+            return None
+        for kind in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
+            if not self._caches.offer.has(kind):
+                note = (
+                    f"resourceSharing needs {kind.api_version}, which this cluster does not serve"
+                )
+                return Blocked(Blocking.RESOURCE_API_MISSING, note)
+        needed = external_templates(pcs)
+        missing = [str(key) for key in needed if key not in self._caches.claim_templates]
+        if missing:
+            note = f"there is no ResourceClaimTemplate {', '.join(missing)}"
+            return Blocked(Blocking.CLAIM_TEMPLATE_MISSING, note)
+        return None
+
+    def _domains_refusal(self, pcs: PodCliqueSet) -> Blocked | None:
+        if not compute_domains.asks_for_group(pcs):
+            return None
+        annotation = names.ANNOTATION_MNNVL_GROUP
+        if not self._is_on:
+            note = f"annotation {annotation} names a group, and network.autoMNNVLEnabled is off"
+            return Blocked(Blocking.MNNVL_DISABLED, note)
+        if (wrong := compute_domains.wrong_group(pcs)) is not None:
+            note = f"annotation {annotation} is no name: {wrong!r}"
+            return Blocked(Blocking.MNNVL_GROUP_INVALID, note)
+        if domains(pcs) and not self._caches.offer.has(COMPUTE_DOMAINS):
+            note = f"{COMPUTE_DOMAINS} are needed, and the cluster has no such kind"
+            return Blocked(Blocking.COMPUTE_DOMAINS_MISSING, note)
+        return None
+
+    async def _settle(
+        self, pcs: PodCliqueSet, owner: KubeObject, claims: Sequence[Claim], behalf: Behalf
+    ) -> None:
+        uid = owner.metadata.uid or ""
+        present = self._caches.claims.by_index(OWNER, uid)
+        if not claims and not present:
+            return
+        wanted = [write for claim in claims if (write := self._write(pcs, owner, claim))]
+        named = [claim.name for claim in claims]
+        going = unwanted(self._claims, present, named, uid)
+        await self._carry_out(owner, Family(tuple(wanted), tuple(going)), behalf)
+
+    def _write(self, pcs: PodCliqueSet, owner: KubeObject, claim: Claim) -> Write | None:
+        """What is to be done about a claim; nothing if it is there, ours and labelled."""
+        key = ObjectKey(pcs.metadata.namespace or "", claim.name)
+        found = self._caches.claims.get(key)
+        is_ours = found is not None and controller_uid(found) == owner.metadata.uid
+        if found is not None and is_ours and not found.metadata.is_terminating:
+            if claim.labels.items() <= found.metadata.labels.items():
+                return None
+            return _Relabel(self._claims, found, claim.labels)
+        reference = naming.controller_reference(owner)
+        manifest = claim_manifest(pcs, claim, reference, self._caches.claim_templates.get)
+        return Wanted(self._claims, manifest)
+
+    async def _settle_domains(self, pcs: PodCliqueSet, behalf: Behalf) -> None:
+        uid = pcs.metadata.uid or ""
+        wanted = domains(pcs)
+        present = self._caches.domains.by_index(OWNER, uid)
+        if wanted or present:
+            named = [domain.name for domain in wanted]
+            going = unwanted(self._domains, present, named, uid)
+            writes = [Wanted(self._domains, domain_manifest(pcs, domain)) for domain in wanted]
+            await self._carry_out(pcs, Family(tuple(writes), tuple(going)), behalf)
+
+    async def _carry_out(self, owner: KubeObject, family: Family, behalf: Behalf) -> None:
+        parallel = self._shop.settings.concurrency.writes
+        try:
+            await settle(family, self._applier, behalf, parallel=parallel)
+        except (Invalid, Forbidden, ExceptionGroup) as error:
+            if (refusal := _refusal_in(error)) is not None:
+                note = f"what pods would share is refused: {refusal}"
+                self._shop.note_problem(owner, Blocked(Blocking.CLAIM_REFUSED, note))
+            raise
+
+
+def _index(pod: JsonObject) -> int:
+    metadata = pod["metadata"]
+    assert isinstance(metadata, dict)
+    labels = metadata["labels"]
+    assert isinstance(labels, dict)
+    return int(str(labels[names.LABEL_POD_INDEX]))
+
+
+def _refusal_in(error: Exception) -> Exception | None:
+    members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
+    return next((member for member in members if isinstance(member, Invalid | Forbidden)), None)
