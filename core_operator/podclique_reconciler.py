@@ -101,6 +101,7 @@ class PodCliqueReconciler:
         # One thing at a time: whoever scales in has chosen outdated pods first anyway.
         outdated = plan.delete or self._updates.step(pcs, clique)
         going = self._updates.permitted(pcs, clique, outdated)
+        self._shop.selections.note(clique, going)
         behalf = Behalf(key, clique.metadata.uid)
         parallel = self._shop.settings.concurrency.writes
         taken: list[str] = []
@@ -171,6 +172,7 @@ class PodCliqueReconciler:
     def _on_clique(self, old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> None:
         if old is not None and new is None:
             self._bereaved.discard(old.metadata.uid or "")
+            self._shop.selections.forget(old.metadata.uid or "")
             self._taken.pop(old.metadata.uid or "", None)
 
     async def _create(self, manifest: JsonObject, behalf: Behalf) -> bool:

@@ -48,7 +48,7 @@ class PodCliqueStatusReconciler:
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
             return None
         clique = found.object
-        course = self._updates.course(pcs, clique)
+        course = self._updates.course(pcs, clique, self._shop.selections.of(clique))
         name = clique.metadata.labels.get(names.LABEL_PODGANG, "")
         status = podclique_status(
             clique,

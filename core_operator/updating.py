@@ -110,8 +110,10 @@ class Updates:
             return ()
         return delete
 
-    def course(self, pcs: PodCliqueSet, podclique: PodClique) -> Course:
-        """What a set has in mind for one of its PodCliques."""
+    def course(
+        self, pcs: PodCliqueSet, podclique: PodClique, selected: tuple[str, ...] = ()
+    ) -> Course:
+        """What a set has in mind for one of its PodCliques; `selected` are pods that it took."""
         instance = clique_named(self._view.expansion(pcs), podclique.metadata.name)
         is_turn = instance is not None and self.turn(pcs) == instance.pcs_index
         return Course(
@@ -120,6 +122,7 @@ class Updates:
                 self._view.revision_hash(pcs),
                 None if instance is None else instance.template_hash,
                 is_automatic(pcs),
+                selected,
             ),
         )
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from core_operator.metrics import CoreMetrics
 from core_operator.plan.statuses.reasons import Blocked
 from core_operator.repairs import Repairs
+from core_operator.selections import Selections
 from core_operator.settings import Settings
 from core_operator.view import View
 from shared_api.kube.client import Client
@@ -39,6 +40,9 @@ class Workshop:
     """What keeps children from being created, by the UID of their owner."""
     wakers: list[Callable[[KubeObject], None]] = field(default_factory=list)
     """Told when the problem of an object appeared or went."""
+
+    selections: Selections = field(default_factory=Selections)
+    """Pods that updates have chosen."""
 
     repairs: Repairs = field(init=False)
     """How long gangs take to be whole again."""

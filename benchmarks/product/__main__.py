@@ -14,6 +14,7 @@ from benchmarks.product.report import figures, flatness
 from benchmarks.product.report_backend import backend_flatness
 from benchmarks.product.results import Deployed
 from benchmarks.product.scenario import Scenario
+from benchmarks.product.updating import update_figures
 from benchmarks.product.workload import QUICK, Sizes
 from benchmarks.runtime.figures import Figure, render, write
 
@@ -29,7 +30,12 @@ def main(arguments: list[str] | None = None) -> None:
         sizes = dataclasses.replace(sizes, replicas=options.replicas)
     runs: list[list[Figure]] = []
     for number in range(options.repeat):
-        runs.append(measure(CHOICES[options.backend], sizes, flat=options.flat))
+        choice = CHOICES[options.backend]
+        if options.update:
+            with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+                runs.append(update_figures(choice, sizes, Path(directory)))
+        else:
+            runs.append(measure(choice, sizes, flat=options.flat))
         if options.repeat > 1:
             sys.stdout.write(f"\nrun {number + 1} of {options.repeat}\n{render(runs[-1])}\n\n")
     found = medians(runs)
@@ -48,6 +54,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
     parser.add_argument("--replicas", type=_positive, help="gangs of the big set (500)")
     parser.add_argument("--flat", action="store_true", help="also a set four times as large")
+    parser.add_argument(
+        "--update", action="store_true", help="only the update of 200 gangs, which takes minutes"
+    )
     parser.add_argument("--repeat", type=_positive, default=1, help="runs; medians are kept (1)")
     parser.add_argument("--output", type=Path, default=RESULTS, help=f"where to ({RESULTS})")
     return parser.parse_args(arguments)

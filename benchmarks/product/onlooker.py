@@ -159,6 +159,30 @@ class Onlooker:
             SETS, name, NAMESPACE, patch=patch, field_manager="bench", subresource="scale"
         )
 
+    async def change_image(self, name: str, image: str) -> None:
+        """Give the containers of a set another image."""
+        found = self._sets.get(ObjectKey(NAMESPACE, name))
+        assert found is not None
+        cliques = [*found.spec["template"]["cliques"]]
+        for clique in cliques:
+            clique["spec"]["podSpec"]["containers"][0]["image"] = image
+        patch = Patch({"spec": {"template": {"cliques": cliques}}})
+        await self._client.patch(SETS, name, NAMESPACE, patch=patch, field_manager="bench")
+
+    def follow_pods(self, handler: Callable[[Pod | None, Pod | None], None]) -> None:
+        """Have a function told of every change of a pod, after it was counted."""
+        self._pods.subscribe(handler)
+
+    def is_updated(self, name: str, image: str) -> bool:
+        """Tell whether a set with this image says that its update has ended, and is content."""
+        found = self._sets.get(ObjectKey(NAMESPACE, name))
+        if found is None or not self.is_content(name):
+            return False
+        clique = found.spec["template"]["cliques"][0]
+        asked = clique["spec"]["podSpec"]["containers"][0]["image"] == image
+        progress = found.status.get("updateProgress") or {}
+        return bool(asked and progress.get("updateEndedAt"))
+
     def is_content(self, name: str) -> bool:
         """Tell whether a set says that it is ready, with all that was asked for."""
         found = self._sets.get(ObjectKey(NAMESPACE, name))

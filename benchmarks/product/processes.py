@@ -41,6 +41,11 @@ class Controller:
         self._pages = pages
         self._session = session
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     async def page(self) -> str:
         """Its metrics."""
         async with self._session.get(f"{self._pages}/metrics") as response:

@@ -1,5 +1,6 @@
 """Pods that are taken away: evicted, preempted, stranded on a dead node. All come back."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -10,10 +11,11 @@ import pytest_asyncio
 from core_operator.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER
+from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS
-from tests.core.kit import clique, holds, is_ready
-from tests.core.stage import Stage, on_stage, workload
+from tests.core.kit import Object, clique, holds, is_ready
+from tests.core.stage import Stage, Witness, on_stage, set_mark, workload
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
@@ -88,16 +90,24 @@ def _references(stage: Stage, gang: str) -> list[str]:
     return [found["name"] for group in groups for found in group["podReferences"]]
 
 
-async def test_an_evicted_pod_is_replaced_alone_and_the_time_is_measured(stage: Stage) -> None:
-    before = await begin(stage, "evict")
-    lost, count = stage.person.pods_of("evict-0-a")["1"], repaired(stage)
+def evict(stage: Stage, pod: LooseObject) -> str:
+    """Ask for the eviction of a pod as `kubectl drain` does; what the server says against it."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
-        "metadata": {"name": lost.metadata.name, "namespace": stage.person.namespace},
+        "metadata": {"name": pod.metadata.name, "namespace": stage.person.namespace},
     }
-    path = f"/api/v1/namespaces/{stage.person.namespace}/pods/{lost.metadata.name}/eviction"
-    stage.cluster.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(eviction))
+    path = f"/api/v1/namespaces/{stage.person.namespace}/pods/{pod.metadata.name}/eviction"
+    said = stage.cluster.kubectl(
+        "create", "--raw", path, "-f", "-", input=json.dumps(eviction), check=False
+    )
+    return said.stderr if said.returncode else ""
+
+
+async def test_an_evicted_pod_is_replaced_alone_and_the_time_is_measured(stage: Stage) -> None:
+    before = await begin(stage, "evict")
+    lost, count = stage.person.pods_of("evict-0-a")["1"], repaired(stage)
+    assert evict(stage, lost) == ""
     await until_repaired(stage, "evict", lost, count)
     kept = before["evict-0-a"] & stage.uids("evict")["evict-0-a"]
     assert len(kept) == 2
@@ -117,20 +127,19 @@ async def test_a_pod_that_its_kubelet_evicts_is_replaced(stage: Stage) -> None:
     await stage.remove("kubelet")
 
 
+def prefers(node: str) -> Object:
+    """The affinity of pods that are on a node if it is there."""
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    wish = {"preference": {"matchExpressions": [here]}, "weight": 100}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+
+
 async def test_pods_of_a_deleted_node_are_replaced_on_another(
     stage: Stage, doomed_node: str
 ) -> None:
     tolerates = [{"key": "example.com/doomed", "operator": "Exists"}]
-    wish = {
-        "preference": {
-            "matchExpressions": [
-                {"key": "kubernetes.io/hostname", "operator": "In", "values": [doomed_node]}
-            ]
-        },
-        "weight": 100,
-    }
-    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
-    await begin(stage, "node", podSpec={"tolerations": tolerates, "affinity": affinity})
+    podspec = {"tolerations": tolerates, "affinity": prefers(doomed_node)}
+    await begin(stage, "node", podSpec=podspec)
     stranded = {pod.metadata.uid for pod in stage.pods("node") if pod.spec["nodeName"] == DOOMED}
     assert stranded
     stage.cluster.kubectl("delete", "node", doomed_node)
@@ -163,6 +172,69 @@ async def test_a_pod_that_hangs_in_termination_does_not_hold_up_its_gang(stage: 
         await stage.person.change(PODS, pod.metadata.name, _ends_at_once())
     await stage.person.change(PODS, lost.metadata.name, _ends_at_once())
     await stage.remove("hang")
+
+
+async def test_a_budget_holds_evictions_back_until_the_gang_is_repaired(stage: Stage) -> None:
+    before = await begin(stage, "budget")
+    labels = {names.LABEL_PODCLIQUE: "budget-0-a"}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "budget", "namespace": stage.person.namespace},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": labels}},
+    }
+    stage.cluster.kubectl("create", "-f", "-", input=json.dumps(budget))
+    allows = ("poddisruptionbudget/budget", f"-n{stage.person.namespace}", "--timeout=60s")
+    stage.cluster.kubectl("wait", *allows, "--for=jsonpath={.status.disruptionsAllowed}=1")
+    witness = Witness(stage, "budget")
+    for pod in stage.pods("budget"):
+
+        async def is_evicted(pod: LooseObject = pod) -> bool:
+            said = await asyncio.to_thread(evict, stage, pod)
+            assert not said or "disruption budget" in said
+            return not said
+
+        await stage.until_true(is_evicted)
+    await stage.until_ready("budget", 3)
+    await stage.until(lambda: not before["budget-0-a"] & stage.uids("budget")["budget-0-a"])
+    assert witness.lowest["budget-0-a"] == 2
+    # An update asks no budget, and keeps the minimum all the same.
+    await stage.change("budget", [set_mark(clique("a", 3, minAvailable=2), "2")])
+    await stage.until_updated("budget", 3, "2")
+    assert witness.lowest["budget-0-a"] == 2
+    await stage.remove("budget")
+
+
+async def test_pods_of_a_node_that_is_not_ready_are_evicted_by_kubernetes_and_replaced(
+    stage: Stage, doomed_node: str
+) -> None:
+    at_once = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+    tolerates = [
+        {"key": "example.com/doomed", "operator": "Exists"},
+        {"key": "node.kubernetes.io/not-ready", **at_once},
+        {"key": "node.kubernetes.io/unreachable", **at_once},
+    ]
+    podspec = {"tolerations": tolerates, "affinity": prefers(doomed_node)}
+    await begin(stage, "dead", podSpec=podspec)
+    stranded = {pod.metadata.uid for pod in stage.pods("dead") if pod.spec["nodeName"] == DOOMED}
+    assert stranded
+    count = repaired(stage)
+    # Nobody plays the node any more, and what it said last is that it is not ready.
+    stage.cluster.kubectl("annotate", "node", doomed_node, "kwok.x-k8s.io/node-")
+    ready = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "gone"}
+    patch = ("--subresource=status", "--type=strategic")
+    body = json.dumps({"status": {"conditions": [ready]}})
+    stage.cluster.kubectl("patch", "node", doomed_node, *patch, "--patch", body)
+    await stage.until(
+        lambda: (
+            len(found := stage.pods("dead")) == 3
+            and all(map(is_ready, found))
+            and all(pod.spec["nodeName"] != DOOMED for pod in found)
+        )
+    )
+    assert not stranded & {pod.metadata.uid for pod in stage.pods("dead")}
+    await stage.operator.until(lambda: repaired(stage) > count)
+    await stage.remove("dead")
 
 
 def _ends_at_once() -> dict[str, object]:

@@ -8,6 +8,7 @@ import pytest_asyncio
 from core_operator.caches import CLIQUES, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
+from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS
 from tests.core.kit import clique, condition, holds, is_ready
 from tests.core.stage import (
@@ -30,11 +31,29 @@ async def stage(core_cluster: Cluster) -> AsyncIterator[Stage]:
         yield shared
 
 
+class Chosen:
+    """What a PodClique said about the pods that its update takes, each time that was something new."""
+
+    def __init__(self, stage: Stage, podclique: str) -> None:
+        self._name = podclique
+        self.told: list[tuple[str, list[str]]] = []
+        stage.person._caches[CLIQUES.plural].subscribe(self._on_clique)
+
+    def _on_clique(self, old: LooseObject | None, new: LooseObject | None) -> None:
+        del old
+        if new is not None and new.metadata.name == self._name:
+            said = progress(new).get("readyPodsSelectedToUpdate")
+            if said and (found := (said["current"], said.get("completed", []))) not in self.told:
+                self.told.append(found)
+
+
 async def test_a_clique_is_updated_pod_by_pod_and_replica_by_replica(stage: Stage) -> None:
     await stage.person.create(workload("ru7", 2))
     await stage.until_ready("ru7", 12)
     await stage.until(lambda: holds(stage.person.get(SETS, "ru7"), "Ready"))
     before, witness = stage.uids("ru7"), Witness(stage, "ru7")
+    places = {index: pod.metadata.name for index, pod in stage.person.pods_of("ru7-0-a").items()}
+    chosen = Chosen(stage, "ru7-0-a")
     await stage.change("ru7", marked("2", "a"))
     await stage.until(
         lambda: (
@@ -55,6 +74,8 @@ async def test_a_clique_is_updated_pod_by_pod_and_replica_by_replica(stage: Stag
     assert (told["updatedPodCliquesCount"], told["totalPodCliquesCount"]) == (2, 2)
     assert not told.get("currentlyUpdating")
     await stage.until(lambda: "updateEndedAt" in progress(stage.person.get(CLIQUES, "ru7-1-a")))
+    # Which pods were taken is told while it lasts, in the order of their indexes.
+    assert chosen.told == [(places["0"], []), (places["1"], [places["0"]])]
     await stage.until(lambda: not holds(stage.person.get(SETS, "ru7"), names.CONDITION_UPDATING))
     await stage.person.until_event("ru7", "UpdateStarted", 60)
     await stage.person.until_event("ru7", "UpdateEnded", 60)
@@ -162,6 +183,33 @@ async def test_what_is_scaled_in_the_middle_of_an_update_ends_updated(
     finally:
         stage.cluster.kubectl("label", "node", "node-0", f"{label}-")
     await stage.remove(name)
+
+
+async def test_a_set_scaled_in_below_its_updated_last_replica_updates_the_others(
+    stage: Stage,
+) -> None:
+    one = [clique("a", 2)]
+    await stage.person.create(workload("ru13", 2, cliques=one, groups=[]))
+    await stage.until_ready("ru13", 4)
+    # The one that does not serve is first; here the last by number.
+    await stage.sicken(stage.person.pods_of("ru13-1-a")["0"])
+    await stage.until(lambda: sum(map(is_ready, stage.pods("ru13"))) == 3)
+    await stage.change("ru13", [set_mark(clique("a", 2), "2")])
+    await stage.until(
+        lambda: (
+            len(last := stage.person.pods_of("ru13-1-a").values()) == 2
+            and all(is_ready(pod) and mark_of(pod) == "2" for pod in last)
+        )
+    )
+    await stage.person.scale(SETS, "ru13", 1)
+    await stage.until_updated("ru13", 2, "2")
+    await stage.until(lambda: stage.person.get(CLIQUES, "ru13-1-a") is None)
+    told = stage.person.one(SETS, "ru13").status
+    assert (told["replicas"], progress(stage.person.one(SETS, "ru13"))["totalPodCliquesCount"]) == (
+        1,
+        1,
+    )
+    await stage.remove("ru13")
 
 
 async def test_sizes_that_were_changed_before_an_update_are_kept_by_it(stage: Stage) -> None:

@@ -6,6 +6,7 @@ current templates. With OnDelete either ends when it begins. These fields tell; 
 decided from them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +20,7 @@ from shared_api.models import (
     PodCliqueScalingGroupUpdateProgress,
     PodCliqueStatus,
     PodCliqueUpdateProgress,
+    PodsSelectedToUpdate,
     ReplicasSelectedToUpdate,
 )
 
@@ -31,6 +33,8 @@ class Revision:
     template_hash: str | None
     """Of the clique in question."""
     is_automatic: bool = True
+    selected: tuple[str, ...] = ()
+    """Names of the clique's pods that served and were taken by its update, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,31 @@ def clique_progress(
         )
     if record is None:
         return found
-    if record.update_ended_at is None and (complete or not revision.is_automatic):
-        record = record.model_copy(update={"update_ended_at": moment})
-    return {**found, "updateProgress": record.manifest()}
+    ended = record.update_ended_at
+    if ended is None and (complete or not revision.is_automatic):
+        ended = moment
+    # Made anew: a field that is taken out of a copy is sent as null, which the server refuses.
+    told = PodCliqueUpdateProgress(
+        update_started_at=record.update_started_at,
+        pod_clique_set_generation_hash=record.pod_clique_set_generation_hash,
+        pod_template_hash=record.pod_template_hash,
+        **({} if ended is None else {"update_ended_at": ended}),
+        **(_selected_pods(record, revision.selected) if ended is None else {}),
+    )
+    return {**found, "updateProgress": told.manifest()}
+
+
+def _selected_pods(
+    record: PodCliqueUpdateProgress, selected: Sequence[str]
+) -> dict[str, PodsSelectedToUpdate]:
+    """The pod that is being replaced, and those before it; a restart forgets only what it told."""
+    before = record.ready_pods_selected_to_update
+    told = () if before is None else (*before.completed, before.current)
+    named = (*told, *(name for name in selected if name not in told))
+    if not named:
+        return {}
+    chosen = PodsSelectedToUpdate(current=named[-1], completed=named[:-1])
+    return {"ready_pods_selected_to_update": chosen}
 
 
 def group_progress(

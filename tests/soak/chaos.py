@@ -1,0 +1,193 @@
+"""Anything that may happen to a workload, at random, for long; the minimum is watched meanwhile.
+
+One set of two replicas: four `a` of which two must serve, and three copies of one `b` with one
+`c` of which two must serve. What happens is drawn from a seed that is printed. At the end nothing
+more happens, and all must come to rest as it was asked for.
+"""
+
+import asyncio
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from core_operator.caches import CLIQUES, GROUPS, SETS
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.errors import ApiError
+from shared_api.kube.resources import PODS
+from tests.core.kit import clique, holds, is_ready, pcs
+from tests.core.stage import set_mark
+from tests.soak.bed import Bed
+from tests.soak.judge import Judge
+
+NAME = "chaos"
+COPIES, MIN_COPIES = 3, 2
+A, MIN_A = 4, 2
+_PAUSE = (0.1, 3.0)
+_REST_SECONDS = 300.0
+
+Happening = Callable[[], Awaitable[None]]
+
+
+def templates(mark: str) -> list[dict[str, Any]]:
+    """The cliques, of one version."""
+    made = [clique("a", A, minAvailable=MIN_A), clique("b"), clique("c")]
+    return [set_mark(one, mark) for one in made]
+
+
+class Chaos:
+    """What happens, and to whom."""
+
+    def __init__(self, bed: Bed, judge: Judge, chance: random.Random) -> None:
+        self._bed = bed
+        self._person = bed.person
+        self._judge = judge
+        self._chance = chance
+        self.happened: Counter[str] = Counter()
+        self._replicas = 2
+
+    async def happen(self) -> None:
+        """One thing."""
+        happenings: dict[Happening, int] = {
+            self.scale_set: 1,
+            self.scale_group: 3,
+            self.scale_clique: 3,
+            self.update: 2,
+            self.kill: 4,
+            self.fail: 3,
+            self.evict: 3,
+            self.sicken: 3,
+            self.restart: 1,
+        }
+        (chosen,) = self._chance.choices([*happenings], [*happenings.values()])
+        self.happened[chosen.__name__] += 1
+        try:
+            await chosen()
+        except ApiError as error:
+            # Gone meanwhile, or held back by the server: that happens to people too.
+            self.happened[f"{chosen.__name__} refused ({type(error).__name__})"] += 1
+
+    async def scale_set(self) -> None:
+        self._replicas = self._chance.choice([1, 2, 3])
+        await self._person.scale(SETS, NAME, self._replicas)
+
+    async def scale_group(self) -> None:
+        group = self._one(self._person.all(GROUPS))
+        if group is not None:
+            size = self._chance.randint(MIN_COPIES, COPIES + 1)
+            self._judge.expect_scaling(group.metadata.name)
+            await self._person.scale(GROUPS, group.metadata.name, size)
+
+    async def scale_clique(self) -> None:
+        found = [one for one in self._person.all(CLIQUES) if one.metadata.name.endswith("-a")]
+        chosen = self._one(found)
+        if chosen is not None:
+            await self._person.scale(CLIQUES, chosen.metadata.name, self._chance.randint(MIN_A, 6))
+
+    async def update(self) -> None:
+        cliques = templates(str(self._chance.randint(1, 9)))
+        await self._person.change(SETS, NAME, {"spec": {"template": {"cliques": cliques}}})
+
+    async def kill(self) -> None:
+        if (pod := self._victim()) is not None:
+            await self._person.delete(pod, PODS)
+
+    async def fail(self) -> None:
+        if (pod := self._victim()) is not None:
+            body = {"phase": "Failed", "reason": "Evicted", "containerStatuses": []}
+            await self._person.change_status(PODS, pod.metadata.name, body)
+
+    async def sicken(self) -> None:
+        if (pod := self._victim()) is not None:
+            conditions = [
+                {**entry, "status": "False"} if entry["type"] == "Ready" else entry
+                for entry in pod.status.get("conditions", [])
+            ]
+            body = {"conditions": conditions}
+            await self._person.change_status(PODS, pod.metadata.name, body)
+
+    async def evict(self) -> None:
+        if (pod := self._victim()) is not None:
+            name, namespace = pod.metadata.name, self._person.namespace
+            eviction = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": namespace},
+            }
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+            await asyncio.to_thread(
+                self._bed.cluster.kubectl,
+                "create", "--raw", path, "-f", "-",
+                input=json.dumps(eviction), check=False,
+            )  # fmt: skip
+
+    async def restart(self) -> None:
+        await self._bed.restart()
+
+    def _victim(self) -> LooseObject | None:
+        pod = self._one(self._person.pods)
+        if pod is not None:
+            self._judge.expect(pod)
+        return pod
+
+    def _one(self, found: list[LooseObject]) -> LooseObject | None:
+        return self._chance.choice(found) if found else None
+
+    async def calm(self) -> None:
+        """Heal what was made sick, and wait until the set is as it was asked for."""
+        for pod in self._person.pods:
+            if not is_ready(pod) and pod.spec.get("nodeName"):
+                await self._person.delete(pod, PODS)
+        await self._person.scale(SETS, NAME, self._replicas)
+
+        def is_whole() -> bool:
+            found = self._person.get(SETS, NAME)
+            available = found.status.get("availableReplicas") if found is not None else None
+            return (
+                holds(found, "Ready")
+                and available == self._replicas
+                and all(map(is_ready, self._person.pods))
+                and not holds(found, "Updating")
+                and not holds(found, "Reconciling")
+            )
+
+        await self._person.until(is_whole, _REST_SECONDS)
+
+
+async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
+    """Let things happen for so long; what is wrong at the end."""
+    # Which things happen is no secret: the seed makes a run repeatable.
+    chance = random.Random(seed)
+    group = {
+        "name": "sg",
+        "cliqueNames": ["b", "c"],
+        "replicas": COPIES,
+        "minAvailable": MIN_COPIES,
+    }
+    judge = Judge(bed.person, MIN_A, MIN_COPIES)
+    storm = Chaos(bed, judge, chance)
+    await bed.person.create(pcs(NAME, *templates("1"), replicas=2, podCliqueScalingGroups=[group]))
+    await bed.person.until_ready(2 * (A + 2 * COPIES), 120)
+    judge.begin()
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + seconds
+    while loop.time() < ends:
+        await storm.happen()
+        # Chaos has no event to wait for.
+        await asyncio.sleep(chance.uniform(*_PAUSE))
+    await storm.calm()
+    judge.end()
+    await bed.stop()
+    await bed.start()
+    said = ", ".join(f"{name} {count}" for name, count in sorted(storm.happened.items()))
+    sys.stdout.write(
+        f"seed {seed}: {said}\ndeletions of ready pods by the operator: {judge.deletions}; "
+        f"below a minimum by them: {len(judge.violations)}; refused by its own guard: "
+        f"{bed.violations:g}; error lines: {len(bed.complaints())}\n"
+    )
+    problems = [*judge.violations, *(f"logged: {line}" for line in bed.complaints())]
+    if bed.violations:
+        problems.append(f"the operator's own guard refused {bed.violations:g} deletions")
+    return problems
