@@ -7,6 +7,7 @@ their scheduler are watched only where a real backend answers for them.
 
 import asyncio
 import contextlib
+import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
@@ -163,7 +164,7 @@ class Onlooker:
         """Give the containers of a set another image."""
         found = self._sets.get(ObjectKey(NAMESPACE, name))
         assert found is not None
-        cliques = [*found.spec["template"]["cliques"]]
+        cliques = copy.deepcopy(found.spec["template"]["cliques"])
         for clique in cliques:
             clique["spec"]["podSpec"]["containers"][0]["image"] = image
         patch = Patch({"spec": {"template": {"cliques": cliques}}})

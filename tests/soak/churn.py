@@ -5,6 +5,7 @@ anything of a set that is gone; what must not be logged is an error.
 """
 
 import asyncio
+import copy
 import statistics
 import sys
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ async def soak(bed: Bed, seconds: float) -> list[str]:
 
 
 def _marked(bed: Bed, mark: str) -> dict[str, object]:
-    cliques = bed.person.one(SETS, NAME).spec["template"]["cliques"]
+    cliques = copy.deepcopy(bed.person.one(SETS, NAME).spec["template"]["cliques"])
     for one in cliques:
         one["spec"]["podSpec"]["containers"][0]["image"] = f"registry.example.com/app:{mark}"
     return {"cliques": cliques}
