@@ -16,7 +16,7 @@ from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS, Resource
 from tests.core.kit import Object, Onlooker, Operator, clique, is_ready, pcs, running_operator
-from tests.core.stand_in import StandIn
+from tests.core.schedulers import DEFAULT, Chooser, Scheduled
 
 PATIENCE = 60.0
 GROUP = {"name": "sg", "cliqueNames": ["b", "c"], "replicas": 2, "minAvailable": 2}
@@ -113,15 +113,21 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def on_stage(
-    cluster: Cluster, *, also: Sequence[Resource] = (), settings: Settings | None = None
+    cluster: Cluster,
+    *,
+    also: Sequence[Resource] = (),
+    settings: Settings | None = None,
+    scheduled: Scheduled = DEFAULT,
 ) -> AsyncIterator[Stage]:
     """A stage in a namespace of its own; the person watches other kinds too if asked."""
     with fresh_namespace(cluster) as namespace:
         async with (
             Client(from_kubeconfig(cluster.kubeconfig)) as client,
-            Onlooker(client, namespace, also).watching() as person,
-            StandIn(client, "default").serving(),
+            scheduled.serving(cluster, client),
+            Chooser(client, namespace, also).watching() as person,
         ):
+            assert isinstance(person, Chooser)
+            person.chosen = scheduled
             stage = Stage(cluster, person, settings)
             await stage.start()
             try:

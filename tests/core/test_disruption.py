@@ -14,7 +14,9 @@ from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS
+from tests.core.conftest import CRDS
 from tests.core.kit import Object, clique, holds, is_ready
+from tests.core.schedulers import DEFAULT, KAI, Scheduled
 from tests.core.stage import Stage, Witness, on_stage, set_mark, workload
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
@@ -22,15 +24,34 @@ pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 DOOMED = "disruption-node"
 
 
+# Starting a cluster runs an event loop of its own, so this may not be async.
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(("core_cluster", DEFAULT), id="default"),
+        pytest.param(("kai_cluster", KAI), id="kai", marks=pytest.mark.matrix),
+    ],
+)
+def served(request: pytest.FixtureRequest) -> tuple[Cluster, Scheduled]:
+    """A cluster, and who schedules its pods."""
+    fixture, scheduled = request.param
+    cluster: Cluster = request.getfixturevalue(fixture)
+    if scheduled is KAI:
+        cluster.install_crds(CRDS)
+    return cluster, scheduled
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stage(core_cluster: Cluster) -> AsyncIterator[Stage]:
-    async with on_stage(core_cluster) as shared:
+async def stage(served: tuple[Cluster, Scheduled]) -> AsyncIterator[Stage]:
+    cluster, scheduled = served
+    async with on_stage(cluster, scheduled=scheduled) as shared:
         yield shared
 
 
 @pytest.fixture
-def doomed_node(core_cluster: Cluster) -> Iterator[str]:
+def doomed_node(served: tuple[Cluster, Scheduled]) -> Iterator[str]:
     """A node that only pods with its toleration use, and that a test may destroy."""
+    core_cluster, _ = served
     node = core_cluster.kubectl("get", "node", "node-0", "-ojson").stdout
     template = json.loads(node)
     metadata = template["metadata"]

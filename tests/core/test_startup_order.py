@@ -23,7 +23,7 @@ from tests.core.kit import (
     running_operator,
     settings,
 )
-from tests.core.stand_in import StandIn
+from tests.core.schedulers import DEFAULT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -97,8 +97,10 @@ async def test_cliques_start_in_order_and_each_gang_keeps_its_own(
         podCliqueScalingGroups=[group],
         cliqueStartupType=IN_ORDER,
     )
-    default = StandIn(person.client, "default")
-    async with default.serving(), running_operator(core_cluster, ordered()) as operator:
+    async with (
+        DEFAULT.serving(core_cluster, person.client),
+        running_operator(core_cluster, ordered()) as operator,
+    ):
         await person.create(workload)
         # The scaled gang's `b` waits for nobody: `a` is not in its gang. All others are held.
         held = ("w-0-s-0-b", "w-0-s-0-c", "w-0-s-1-c")
@@ -139,8 +141,10 @@ async def test_an_explicit_order_waits_for_the_minimum_and_for_all_predecessors(
         switches.clique("b"),
         cliqueStartupType=EXPLICIT,
     )
-    default = StandIn(person.client, "default")
-    async with default.serving(), running_operator(core_cluster, ordered()) as operator:
+    async with (
+        DEFAULT.serving(core_cluster, person.client),
+        running_operator(core_cluster, ordered()) as operator,
+    ):
         await person.create(workload)
         await person.until(lambda: sum(map(has_started, person.pods)) == 3, SECONDS)
         switches.on("a")
@@ -168,8 +172,7 @@ async def test_a_restarted_operator_lets_those_go_whose_turn_came_while_it_was_a
     core_cluster: Cluster, person: Onlooker, switches: Switches
 ) -> None:
     workload = pcs("w", switches.clique("a"), switches.clique("b"), cliqueStartupType=IN_ORDER)
-    default = StandIn(person.client, "default")
-    async with default.serving():
+    async with DEFAULT.serving(core_cluster, person.client):
         async with running_operator(core_cluster, ordered()):
             await person.create(workload)
             await person.until(lambda: any(map(is_held, person.pods)), SECONDS)
@@ -184,8 +187,10 @@ async def test_a_restarted_operator_lets_those_go_whose_turn_came_while_it_was_a
 async def test_pods_of_sets_without_an_order_are_made_as_the_user_wrote_them(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
-    default = StandIn(person.client, "default")
-    async with default.serving(), running_operator(core_cluster) as operator:
+    async with (
+        DEFAULT.serving(core_cluster, person.client),
+        running_operator(core_cluster) as operator,
+    ):
         await person.create(pcs("w", clique("a"), clique("b")))
         await person.until_ready(2, SECONDS)
         await operator.until_idle(SECONDS)

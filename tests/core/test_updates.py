@@ -7,8 +7,8 @@ import pytest_asyncio
 
 from core_operator.caches import CLIQUES, GROUPS, SETS
 from local_cluster.cluster import Cluster
+from local_cluster.simulation.stages import READY_AFTER
 from shared_api import names
-from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS
 from tests.core.kit import clique, condition, holds, is_ready
 from tests.core.stage import (
@@ -31,29 +31,11 @@ async def stage(core_cluster: Cluster) -> AsyncIterator[Stage]:
         yield shared
 
 
-class Chosen:
-    """What a PodClique said about the pods that its update takes, each time that was something new."""
-
-    def __init__(self, stage: Stage, podclique: str) -> None:
-        self._name = podclique
-        self.told: list[tuple[str, list[str]]] = []
-        stage.person._caches[CLIQUES.plural].subscribe(self._on_clique)
-
-    def _on_clique(self, old: LooseObject | None, new: LooseObject | None) -> None:
-        del old
-        if new is not None and new.metadata.name == self._name:
-            said = progress(new).get("readyPodsSelectedToUpdate")
-            if said and (found := (said["current"], said.get("completed", []))) not in self.told:
-                self.told.append(found)
-
-
 async def test_a_clique_is_updated_pod_by_pod_and_replica_by_replica(stage: Stage) -> None:
     await stage.person.create(workload("ru7", 2))
     await stage.until_ready("ru7", 12)
     await stage.until(lambda: holds(stage.person.get(SETS, "ru7"), "Ready"))
     before, witness = stage.uids("ru7"), Witness(stage, "ru7")
-    places = {index: pod.metadata.name for index, pod in stage.person.pods_of("ru7-0-a").items()}
-    chosen = Chosen(stage, "ru7-0-a")
     await stage.change("ru7", marked("2", "a"))
     await stage.until(
         lambda: (
@@ -74,8 +56,6 @@ async def test_a_clique_is_updated_pod_by_pod_and_replica_by_replica(stage: Stag
     assert (told["updatedPodCliquesCount"], told["totalPodCliquesCount"]) == (2, 2)
     assert not told.get("currentlyUpdating")
     await stage.until(lambda: "updateEndedAt" in progress(stage.person.get(CLIQUES, "ru7-1-a")))
-    # Which pods were taken is told while it lasts, in the order of their indexes.
-    assert chosen.told == [(places["0"], []), (places["1"], [places["0"]])]
     await stage.until(lambda: not holds(stage.person.get(SETS, "ru7"), names.CONDITION_UPDATING))
     await stage.person.until_event("ru7", "UpdateStarted", 60)
     await stage.person.until_event("ru7", "UpdateEnded", 60)
@@ -204,12 +184,29 @@ async def test_a_set_scaled_in_below_its_updated_last_replica_updates_the_others
     await stage.person.scale(SETS, "ru13", 1)
     await stage.until_updated("ru13", 2, "2")
     await stage.until(lambda: stage.person.get(CLIQUES, "ru13-1-a") is None)
-    told = stage.person.one(SETS, "ru13").status
-    assert (told["replicas"], progress(stage.person.one(SETS, "ru13"))["totalPodCliquesCount"]) == (
-        1,
-        1,
+    await stage.until(lambda: stage.person.one(SETS, "ru13").status["updatedReplicas"] == 1)
+    await stage.until(
+        lambda: progress(stage.person.get(SETS, "ru13")).get("totalPodCliquesCount") == 1
     )
     await stage.remove("ru13")
+
+
+async def test_which_pods_an_update_takes_is_told_while_it_lasts(stage: Stage) -> None:
+    await stage.person.create(workload("taken", cliques=[clique("a", 2)], groups=[]))
+    await stage.until_ready("taken", 2)
+    before = {index: pod.metadata.name for index, pod in stage.person.pods_of("taken-0-a").items()}
+    slow = set_mark(clique("a", 2), "2")
+    slow["annotations"] = {READY_AFTER: "5s"}
+    await stage.change("taken", [slow])
+
+    def selected() -> object:
+        return progress(stage.person.get(CLIQUES, "taken-0-a")).get("readyPodsSelectedToUpdate")
+
+    await stage.until(lambda: selected() == {"current": before["1"], "completed": [before["0"]]})
+    await stage.until_updated("taken", 2, "2")
+    await stage.until(lambda: "updateEndedAt" in progress(stage.person.get(CLIQUES, "taken-0-a")))
+    assert selected() is None
+    await stage.remove("taken")
 
 
 async def test_sizes_that_were_changed_before_an_update_are_kept_by_it(stage: Stage) -> None:

@@ -12,6 +12,7 @@ from core_operator.plan.pods import plan_pods
 from core_operator.plan.preparation import Preparation, index_of
 from core_operator.plan.progress import plan_progress
 from core_operator.plan.replicas import CliqueFacts, CopyFacts, GroupFacts, ReplicaFacts
+from core_operator.plan.statuses.update_progress import Revision, clique_progress
 from core_operator.plan.updates import (
     Turn,
     copies_to_replace,
@@ -20,6 +21,7 @@ from core_operator.plan.updates import (
     pods_to_replace,
     updating_replica,
 )
+from core_operator.selections import Selections
 from shared_api import names
 from shared_api.models import OwnerReference, PodClique, PodCliqueSet
 from tests.plan.pod_samples import (
@@ -226,3 +228,42 @@ def test_a_deletion_that_would_break_the_minimum_is_noticed() -> None:
     group = GroupFacts("g", 1, (CopyFacts(0, (facts(SERVING),)), CopyFacts(1, (facts([]),))))
     assert breaks_group(group, 0)
     assert not breaks_group(group, 1)
+
+
+def test_pods_that_an_update_took_are_told_in_their_order_until_it_ends() -> None:
+    record = {
+        "updateStartedAt": "2026-03-01T00:00:00Z",
+        "podCliqueSetGenerationHash": "set",
+        "podTemplateHash": "hash",
+        "readyPodsSelectedToUpdate": {"current": "b", "completed": ["a"]},
+    }
+    updating = podclique(3, status={"updateProgress": record})
+    before = updating.status
+    assert before is not None
+
+    def told(*selected: str, complete: bool = False) -> object:
+        revision = Revision("set", "hash", selected=selected)
+        found = clique_progress(
+            updating, before, revision, NOW, complete=complete, outdated=not complete
+        )
+        progress = found["updateProgress"]
+        assert isinstance(progress, dict)
+        return progress.get("readyPodsSelectedToUpdate")
+
+    # After a restart only what came since is known here; what was told before stays.
+    assert told("c") == {"current": "c", "completed": ["a", "b"]}
+    assert told("a", "b") == told() == {"current": "b", "completed": ["a"]}
+    assert told("c", complete=True) is None
+
+
+def test_only_pods_of_another_template_that_served_count_as_taken() -> None:
+    selections, updating = Selections(), podclique(3)
+    old, new = {names.LABEL_POD_TEMPLATE_HASH: "old"}, {names.LABEL_POD_TEMPLATE_HASH: "hash"}
+    going = [pod(0, READY, labels=old), pod(1, BOUND, labels=old), pod(2, READY, labels=new)]
+    selections.note(updating, going)
+    selections.note(updating, going)
+    assert selections.of(updating) == ("w-0-a-0",)
+    other = podclique(3, labels={names.LABEL_POD_TEMPLATE_HASH: "next"})
+    assert selections.of(other) == ()
+    selections.forget(updating.metadata.uid or "")
+    assert selections.of(updating) == ()
