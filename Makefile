@@ -9,7 +9,7 @@ KUBERNETES ?= 1.36
 BACKEND ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-matrix demo bench bench-cluster bench-runtime crds reference docs fmt lock clean
+.PHONY: help check test test-matrix soak chaos demo bench bench-cluster bench-runtime crds reference docs fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ test: check ## check, then everything on a real control plane
 
 test-matrix: $(STAMP) ## The other schedulers and Kubernetes minors (PARTS="kai 1.37", MINUTES=60)
 	@$(PY) -m tests.matrix $(PARTS) $(if $(MINUTES),--minutes $(MINUTES))
+
+soak: $(STAMP) ## Scale and update a set for long; watch memory and leftovers (MINUTES=30)
+	@$(PY) -m tests.soak $(if $(MINUTES),--minutes $(MINUTES))
+
+chaos: $(STAMP) ## Anything at random for long; watch the minimum (MINUTES=30, SEED=...)
+	@$(PY) -m tests.soak --chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends by itself)
 	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)
