@@ -167,6 +167,7 @@ class Controllers:
         queue = self._cliques.queue
         feed(queue, caches.cliques, itself, when=more_than_status)
         feed(queue, caches.pods, _CLIQUE, when=wakes.pod_ended_or_bent)
+        feed(queue, caches.pods, self._crowded_clique, when=wakes.pod_counts_for_more)
         feed(queue, caches.gangs, wakes.its_cliques, when=wakes.pods_can_be_made)
         feed(queue, caches.backends, lambda _: map(key_of, caches.cliques), when=more_than_status)
 
@@ -249,6 +250,15 @@ class Controllers:
         if pcs is None or pcs.spec.template.clique_startup_type is CliqueStartupType.ANY_ORDER:
             return ()
         return _GANG(pod)
+
+    def _crowded_clique(self, pod: Pod) -> Iterable[ObjectKey]:
+        """The PodClique of a pod, if others stay only until this one serves."""
+        owner = pod.metadata.controller
+        clique = self._caches.cliques.get_by_uid(owner.uid) if owner is not None else None
+        if clique is None:
+            return ()
+        pods = self._caches.pods.by_index(OWNER, clique.metadata.uid or "")
+        return (key_of(clique),) if len(pods) > clique.object.spec.replicas else ()
 
     def _backends_of(self, lease: Lease) -> Iterable[ObjectKey]:
         namespace, name = lease.metadata.key

@@ -62,6 +62,13 @@ def pod_settled(old: Pod | None, new: Pod | None) -> bool:
     return was != is_now
 
 
+def pod_counts_for_more(old: Pod | None, new: Pod | None) -> bool:
+    """A pod got a node or became ready, so that another may not be needed any more."""
+    if new is None:
+        return False
+    return pod_settled(old, new) or (is_bound(new) and (old is None or not is_bound(old)))
+
+
 def order_may_advance(old: Pod | None, new: Pod | None) -> bool:
     """A pod became ready, which others may wait for; or has a node, and waits for others."""
     if new is None:

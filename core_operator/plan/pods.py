@@ -2,9 +2,10 @@
 
 A pod is known by its index, which is read from its label and never from its name. An index
 belongs to at most one live pod and is kept by the replacement of a pod that ended. Only pods
-that the PodClique controls are ever deleted. Scaling in takes pods above the minimum first,
-since those below are the gang as the scheduler knows it, and neither the bound nor the ready
-pods become fewer than the minimum by it.
+that the PodClique controls are ever deleted. Scaling in takes pods above the minimum, since those
+below are the gang as the scheduler knows it: each of them always exists, and neither the bound
+nor the ready pods become fewer than the minimum. A pod above it that is needed for that stays
+until the others serve, even where that is one more than was asked for.
 
 A new pod's name follows from the PodClique, the index and the pods that had the index before.
 Whoever creates it again after a crash therefore asks for the same name, and is told that it
@@ -94,15 +95,17 @@ def plan_pods(
         pod for pod in owned if pod.status.phase in _ENDED and not pod.metadata.is_terminating
     )
     by_index = _one_per_index(pod for pod in live if not preparation.outdates(pod))
-    excess = len(by_index) - podclique.spec.replicas
+    members = min(min_available, podclique.spec.replicas)
+    lacking = sum(index not in by_index for index in range(members))
+    excess = len(by_index) + lacking - podclique.spec.replicas
     expendable: frozenset[int] = frozenset()
     if excess > 0:
         template_hash = podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
-        expendable = _expendable(by_index, excess, min_available, template_hash)
+        expendable = _expendable(by_index, excess, members, template_hash)
     keep = {index: pod for index, pod in by_index.items() if index not in expendable}
     kept = {pod.metadata.uid for pod in keep.values()}
     return PodPlan(
-        create=tuple(_new_pods(podclique, pods, keep, taken)),
+        create=tuple(_new_pods(podclique, pods, keep, lacking, taken)),
         delete=(*ended, *(pod for pod in live if pod.metadata.uid not in kept)),
         keep=tuple(keep.values()),
     )
@@ -135,16 +138,14 @@ def _seniority(pod: Pod) -> tuple[bool, bool, bool, str, str]:
 def _expendable(
     pods: dict[int, Pod], excess: int, minimum: int, template_hash: str | None
 ) -> frozenset[int]:
-    """Indexes to give up.
+    """Indexes to give up, all of them above the minimum.
 
-    Surplus pods go before members, and in each of the two the unbound, then the unready, then
-    those of another template, then the highest index. A pod is passed over while it is one of the last `minimum` that are
-    bound or ready; only somebody who asks for fewer than the minimum gets those too.
+    The unbound go first, then the unready, then those of another template, then the highest
+    index. A pod is passed over while it is one of the last `minimum` that are bound or ready.
     """
     order = sorted(
-        pods,
+        (index for index in pods if index >= minimum),
         key=lambda index: (
-            index < minimum,
             is_bound(pods[index]),
             pods[index].is_ready,
             pods[index].metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == template_hash,
@@ -154,22 +155,25 @@ def _expendable(
     spare_bound = max(0, sum(map(is_bound, pods.values())) - minimum)
     spare_ready = max(0, sum(pod.is_ready for pod in pods.values()) - minimum)
     given_up: list[int] = []
-    passed_over: list[int] = []
     for index in order:
         bound, ready = is_bound(pods[index]), pods[index].is_ready
         if (bound and not spare_bound) or (ready and not spare_ready):
-            passed_over.append(index)
             continue
         spare_bound -= bound
         spare_ready -= ready
         given_up.append(index)
-    return frozenset((given_up + passed_over)[:excess])
+    return frozenset(given_up[:excess])
 
 
 def _new_pods(
-    podclique: PodClique, pods: Sequence[Pod], keep: Collection[int], taken: Container[str]
+    podclique: PodClique,
+    pods: Sequence[Pod],
+    keep: Collection[int],
+    lacking: int,
+    taken: Container[str],
 ) -> Iterator[NewPod]:
-    missing = podclique.spec.replicas - len(keep)
+    # A member that is not there is missing, whoever is there in its stead.
+    missing = max(podclique.spec.replicas - len(keep), lacking)
     if missing <= 0:
         return
     predecessors: dict[int | None, list[str]] = {}

@@ -192,10 +192,10 @@ async def test_a_set_scaled_in_below_its_updated_last_replica_updates_the_others
 
 
 async def test_which_pods_an_update_takes_is_told_while_it_lasts(stage: Stage) -> None:
-    await stage.person.create(workload("taken", cliques=[clique("a", 2)], groups=[]))
-    await stage.until_ready("taken", 2)
+    await stage.person.create(workload("taken", cliques=[clique("a", 3)], groups=[]))
+    await stage.until_ready("taken", 3)
     before = {index: pod.metadata.name for index, pod in stage.person.pods_of("taken-0-a").items()}
-    slow = set_mark(clique("a", 2), "2")
+    slow = set_mark(clique("a", 3), "2")
     slow["annotations"] = {READY_AFTER: "5s"}
     await stage.change("taken", [slow])
 
@@ -203,7 +203,7 @@ async def test_which_pods_an_update_takes_is_told_while_it_lasts(stage: Stage) -
         return progress(stage.person.get(CLIQUES, "taken-0-a")).get("readyPodsSelectedToUpdate")
 
     await stage.until(lambda: selected() == {"current": before["1"], "completed": [before["0"]]})
-    await stage.until_updated("taken", 2, "2")
+    await stage.until_updated("taken", 3, "2")
     await stage.until(lambda: "updateEndedAt" in progress(stage.person.get(CLIQUES, "taken-0-a")))
     assert selected() is None
     await stage.remove("taken")

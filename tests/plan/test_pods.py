@@ -160,9 +160,10 @@ def test_an_index_is_never_read_from_a_name() -> None:
         ([READY, READY, BOUND, READY], 3, 1, {2}),
         # Surplus before members, as long as the minimum stays ready.
         ([BOUND, READY, READY, READY, READY], 4, 2, {4}),
-        ([BOUND, READY, READY, READY], 3, 3, {0}),
-        # The bound that are left are not fewer than the minimum either.
-        ([RELEASED, BOUND, BOUND, BOUND], 3, 3, {0}),
+        # A member is never given up: what serves in its stead stays until it serves.
+        ([BOUND, READY, READY, READY], 3, 3, set()),
+        ([RELEASED, BOUND, BOUND, BOUND], 3, 3, set()),
+        ([READY, READY, READY, READY], 3, 3, {3}),
         # Who asks for less than the minimum gets it.
         ([READY] * 3, 1, 3, {1, 2}),
     ],
@@ -174,6 +175,15 @@ def test_scaling_in_gives_up_the_least_useful(
     plan = plan_pods(podclique(replicas), pods, minimum, PREPARED)
     assert {index_of(p) for p in plan.delete} == gone
     assert plan.create == ()
+
+
+def test_a_member_that_is_missing_is_made_although_there_are_pods_enough() -> None:
+    pods = [pod(1, READY), pod(2, READY)]
+    plan = plan_pods(podclique(2), pods, 2, PREPARED)
+    assert ([new.index for new in plan.create], plan.delete) == ([0], ())
+    # Once it serves, the one that stood in for it goes.
+    plan = plan_pods(podclique(2), [*pods, pod(0, READY)], 2, PREPARED)
+    assert (plan.create, [index_of(gone) for gone in plan.delete]) == ((), [2])
 
 
 def test_nothing_is_done_for_a_podclique_that_goes_away() -> None:

@@ -98,7 +98,13 @@ def test_one_step_always_leads_to_the_right_pods(world: World, rounds: list[list
         world.carry_out(plan)
         live = world.live()
         indexes = [index_of(p) for p in live]
-        assert len(live) == world.replicas
+        members = min(world.minimum, world.replicas)
+        assert set(range(members)) <= set(indexes)
+        assert len(live) >= world.replicas
+        if len(live) > world.replicas:
+            # Only for as long as the minimum would not be there without them.
+            bound, ready = sum(map(is_bound, live)), sum(p.is_ready for p in live)
+            assert min(bound, ready) <= members
         assert len(set(indexes)) == len(indexes), "two live pods with one index"
         assert kept.items() <= {index_of(p): p.metadata.uid for p in live}.items()
         again = world.plan()
