@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ pytestmark = [
 
 GROUP = names.ANNOTATION_MNNVL_GROUP
 POLICY = Path(__file__).parents[2] / "deploy" / "core" / "admission.yaml"
-CRD = {
+CRD: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": f"{COMPUTE_DOMAINS.plural}.{COMPUTE_DOMAINS.group}"},
@@ -154,7 +155,7 @@ async def test_the_annotation_of_a_set_is_checked_and_fixed(stage: Stage, policy
     person = stage.person
     await person.create(pcs("fixed", clique("a", 1), annotations={GROUP: "none"}))
 
-    async def refuses(said: str | None) -> bool:
+    async def refuses(said: str | None = None) -> bool:
         try:
             await person.change(SETS, "fixed", {"metadata": {"annotations": {GROUP: said}}})
         except ApiError as error:
@@ -164,6 +165,6 @@ async def test_the_annotation_of_a_set_is_checked_and_fixed(stage: Stage, policy
         return False
 
     for said in ("Not a name", "other", None):
-        await stage.until_true(lambda said=said: refuses(said))
+        await stage.until_true(partial(refuses, said))
     await stage.until_ready("fixed", 1)
     await stage.remove("fixed")

@@ -105,8 +105,8 @@ def test_a_domain_is_made_as_in_grove() -> None:
 def test_only_containers_with_gpus_use_the_domain() -> None:
     pcs = workload(of_set="train")
     expansion = expand(pcs, {})
-    pod: JsonObject = {"spec": {"containers": [{"name": "sidecar"}]}}
-    pod["spec"]["containers"] += gpus()["containers"][:1]  # type: ignore[index, call-overload, operator]
+    main: JsonObject = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}}
+    pod: JsonObject = {"spec": {"containers": [{"name": "sidecar"}, main]}}
     member, other = clique_named(expansion, "w-0-s-0-a"), clique_named(expansion, "w-0-cpu")
     assert member is not None
     assert other is not None

@@ -80,7 +80,7 @@ class Judge:
             return True
         group = self._person.get(GROUPS, labels.get(names.LABEL_PCSG, ""))
         if group is not None:
-            return int(labels[names.LABEL_PCSG_REPLICA_INDEX]) >= group.spec["replicas"]
+            return int(labels[names.LABEL_PCSG_REPLICA_INDEX]) >= int(group.spec["replicas"])
         return False
 
     def _too_few(self, pod: LooseObject) -> str:
