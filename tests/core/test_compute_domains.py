@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from core_operator.plan.compute_domains import COMPUTE_DOMAINS
 from core_operator.settings import Network
 from local_cluster.cluster import Cluster
 from shared_api import names
-from shared_api.kube.codec import LooseObject
+from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import ApiError
 from tests.core.kit import Object, clique, condition, pcs, settings
 from tests.core.stage import Stage, on_stage
@@ -155,16 +154,22 @@ async def test_the_annotation_of_a_set_is_checked_and_fixed(stage: Stage, policy
     person = stage.person
     await person.create(pcs("fixed", clique("a", 1), annotations={GROUP: "none"}))
 
-    async def refuses(said: str | None = None) -> bool:
+    async def refuses_a_wrong_name() -> bool:
+        wrong = pcs("wrong", clique("a", 1), annotations={GROUP: "Not a name"})
+        wrong["metadata"]["namespace"] = person.namespace
         try:
-            await person.change(SETS, "fixed", {"metadata": {"annotations": {GROUP: said}}})
+            await person.client.create(
+                SETS, wrong, field_manager="person", dry_run=True, into=PartialObject
+            )
         except ApiError as error:
-            return GROUP in str(error)
-        # The policy takes a moment to be in force; until then it is undone.
-        await person.change(SETS, "fixed", {"metadata": {"annotations": {GROUP: "none"}}})
+            return "must be none or a name" in str(error)
         return False
 
-    for said in ("Not a name", "other", None):
-        await stage.until_true(partial(refuses, said))
+    # A policy takes a moment to be in force.
+    await stage.until_true(refuses_a_wrong_name)
+    for said in ("other", None):
+        with pytest.raises(ApiError, match="fixed at creation"):
+            await person.change(SETS, "fixed", {"metadata": {"annotations": {GROUP: said}}})
+    await person.change(SETS, "fixed", {"metadata": {"annotations": {"example.com/a": "b"}}})
     await stage.until_ready("fixed", 1)
     await stage.remove("fixed")
