@@ -14,11 +14,13 @@ from backend_controllers.generic.process import run
 from backend_controllers.settings import SettingsError, defaults, load
 from shared_api.kube.errors import ConfigError
 from shared_api.runtime import logs
+from shared_api.runtime.configuration import version
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until stopped; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m backend_controllers", description=__doc__)
+    parser.add_argument("--version", action="version", version=version())
     parser.add_argument(
         "--backend", required=True, choices=sorted(registry.MODULES), help="whom to serve"
     )

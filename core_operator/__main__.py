@@ -13,11 +13,13 @@ from core_operator.app import run
 from core_operator.settings import Settings, SettingsError, load
 from shared_api.kube.errors import ConfigError
 from shared_api.runtime import logs
+from shared_api.runtime.configuration import version
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until stopped; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m core_operator", description=__doc__)
+    parser.add_argument("--version", action="version", version=version())
     parser.add_argument("--config", type=Path, help="file of settings; defaults without one")
     parser.add_argument("--host", help="address to listen on, instead of that of the settings")
     options = parser.parse_args(arguments)

@@ -6,6 +6,7 @@ exits meanwhile ends the wait with the last lines of its log.
 """
 
 import asyncio
+import json
 import socket
 import time
 from collections.abc import Callable, Coroutine
@@ -98,16 +99,15 @@ def _start_api(
                 user=user,
             )
         cluster.control.start(components.etcd(programs, cluster.directory / "etcd", ports))
-        cluster.control.start(
-            components.api_server(
-                programs,
-                cluster.directory / "apiserver",
-                ports,
-                identity,
-                minor,
-                gangs=options.gang_scheduling,
-            )
+        server = components.api_server(
+            programs,
+            cluster.directory / "apiserver",
+            ports,
+            identity,
+            minor,
+            gangs=options.gang_scheduling,
         )
+        cluster.control.start(_audited(cluster, server) if options.audit else server)
         try:
             _wait(cluster, "the API server", wait_for_api(cluster.kubeconfig, _API_SECONDS))
         except PortTakenError:
@@ -121,14 +121,27 @@ def _start_api(
     raise AssertionError("unreachable")
 
 
+def _audited(cluster: Cluster, server: components.Component) -> components.Component:
+    policy = cluster.directory / "audit-policy.json"
+    # JSON is YAML. Who, what and with which outcome: never the objects themselves.
+    rules = [{"level": "Metadata", "omitStages": ["RequestReceived"]}]
+    policy.write_text(
+        json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules})
+    )
+    return components.audited(server, policy, cluster.audit_log)
+
+
 def _start_control_plane(
     cluster: Cluster, options: ClusterOptions, minor: Minor, programs: Path, identity: Identity
 ) -> None:
     gangs = options.gang_scheduling
     # The controllers run as an administrator: their own identity lacks most rights unless each
     # of them gets a ServiceAccount, which a throw-away cluster does not need.
+    manager = components.controller_manager(
+        programs, cluster.kubeconfig, identity, minor, gangs=gangs
+    )
     for component in (
-        components.controller_manager(programs, cluster.kubeconfig, identity, minor, gangs=gangs),
+        components.with_own_accounts(manager) if options.audit else manager,
         components.scheduler(
             programs, cluster.directory / "scheduler.kubeconfig", minor, gangs=gangs
         ),

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import metadata
 
 from local_cluster.bench import run_bench
 from local_cluster.building.builder import ensure_built
@@ -111,6 +112,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m local_cluster", description=__doc__)
+    parser.add_argument("--version", action="version", version=metadata.version("podgang"))
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     start = _command(commands, "up", _up, "start a cluster and return when it is ready")

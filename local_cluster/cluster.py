@@ -39,6 +39,9 @@ class ClusterOptions:
     parts: Literal["all", "api"] = "all"
     """`api` leaves out everything but etcd and the API server."""
     process_node: bool = True
+    audit: bool = False
+    """Log every request (see `Cluster.audit_log`), and run each controller under its own account,
+    so that the log tells them apart."""
     api_port: int = 0
     """0 takes any free port."""
     context: str | None = None
@@ -80,6 +83,11 @@ class Cluster:
     def logs(self) -> Path:
         """Return the directory with one log a component."""
         return self.directory / "logs"
+
+    @property
+    def audit_log(self) -> Path:
+        """Return the log of requests, one JSON object a line, of a cluster that keeps one."""
+        return self.logs / "audit.log"
 
     def describe(self, options: ClusterOptions, programs: Path) -> None:
         """Keep what later commands need to know of this cluster."""

@@ -5,7 +5,7 @@ Sequencing is `local_cluster.cluster`'s business, running them `local_cluster.su
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from local_cluster.certificates import Pair
@@ -90,11 +90,30 @@ def api_server(
         "service-cluster-ip-range": "10.0.0.0/20",
         "allow-privileged": "true",
         "shutdown-delay-duration": "0s",
+        # By annotations of a namespace, its pods go to the process node (see its placement.py).
+        "enable-admission-plugins": "PodNodeSelector,PodTolerationRestriction",
     }
     if gangs:
         flags["feature-gates"] = _gates(minor.api_gates)
         flags["runtime-config"] = ",".join(f"{version}=true" for version in minor.served)
     return Component(API_SERVER, (str(programs / API_SERVER), *_flags(flags)))
+
+
+def audited(server: Component, policy: Path, log: Path) -> Component:
+    """The API server with a log of who did what, and as strict about owners as some clusters are."""
+    flags = {
+        "audit-policy-file": policy,
+        "audit-log-path": log,
+        # What was answered is in the log.
+        "audit-log-mode": "blocking",
+        "enable-admission-plugins": "OwnerReferencesPermissionEnforcement",
+    }
+    return replace(server, command=(*server.command, *_flags(flags)))
+
+
+def with_own_accounts(manager: Component) -> Component:
+    """The controllers with a ServiceAccount each and its rights, as on a real cluster."""
+    return replace(manager, command=(*manager.command, "--use-service-account-credentials=true"))
 
 
 def controller_manager(

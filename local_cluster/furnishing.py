@@ -11,11 +11,14 @@ from local_cluster import components
 from local_cluster.api import Api, ApiError, Object
 from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.components import Ports
+from local_cluster.process_node.placement import dedicated_namespace
 from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.simulation.nodes import simulated_node
 from local_cluster.simulation.stages import kwok_config
 
 OWNED_BY = "local-cluster/cluster"
+CONTROLLERS = "grove-system"
+"""Namespace whose pods are run as processes: the product's manifests install into it."""
 _NOT_READY = "node.kubernetes.io/not-ready"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -31,6 +34,9 @@ async def furnish(cluster: Cluster, options: ClusterOptions, kwok: Path | None) 
         if options.process_node:
             cluster.control.start(components.process_node(cluster.kubeconfig, cluster.process_root))
             names.append(components.PROCESS_NODE)
+            if options.context is None and options.borrowed is None:
+                # Only a control plane of ours knows what its annotations mean.
+                await _create(api, "/api/v1/namespaces", dedicated_namespace(CONTROLLERS))
         async with asyncio.TaskGroup() as tasks:
             for index in range(options.nodes):
                 node = simulated_node(index)

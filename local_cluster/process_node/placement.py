@@ -1,10 +1,13 @@
 """How a manifest gets onto the process node. Pure.
 
 The product's manifests are the same files here and on a real cluster; only their pods are told
-to go to the node that runs processes, whose taint keeps everybody else away.
+to go to the node that runs processes, whose taint keeps everybody else away. In a cluster of
+ours the namespace tells them, so that `kubectl apply -k` needs nothing else; elsewhere, and in
+other namespaces, a manifest is changed before it is applied.
 """
 
 import copy
+import json
 
 from local_cluster.api import Object
 
@@ -24,6 +27,19 @@ def place_on_process_node(manifest: Object) -> Object:
         tolerations = [t for t in spec.get("tolerations", ()) if t != TOLERATION]
         spec["tolerations"] = [*tolerations, TOLERATION]
     return placed
+
+
+def dedicated_namespace(name: str) -> Object:
+    """A namespace all of whose pods go to the process node.
+
+    This is what the admission plugins PodNodeSelector and PodTolerationRestriction make of it.
+    """
+    annotations = {
+        "scheduler.alpha.kubernetes.io/node-selector": f"{LABEL}=true",
+        "scheduler.alpha.kubernetes.io/defaultTolerations": json.dumps([TOLERATION]),
+    }
+    metadata = {"name": name, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def _pod_spec(manifest: Object) -> Object | None:

@@ -6,6 +6,7 @@ program in models of its own; here are the sections that all of them have.
 """
 
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -52,6 +53,11 @@ class ServerSettings(Section):
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """Port to listen on; 0 takes any free one."""
+
+
+def version() -> str:
+    """The version of this package, as it was installed."""
+    return metadata.version("podgang")
 
 
 def from_file(path: Path, parse: Callable[[str], S]) -> S:

@@ -67,3 +67,15 @@ def test_scheduler_knows_no_gate_that_the_api_server_lacks_in_1_37() -> None:
     # 1.37 folded GangScheduling into GenericWorkload and dies of a gate that it does not know.
     assert "GangScheduling" not in MINORS["1.37"].scheduler_gates
     assert "GangScheduling" in MINORS["1.36"].scheduler_gates
+
+
+def test_an_audited_cluster_logs_requests_and_tells_its_controllers_apart(tmp_path: Path) -> None:
+    minor, identity = MINORS["1.36"], _identity(tmp_path)
+    plain = components.api_server(tmp_path, tmp_path, _PORTS, identity, minor, gangs=True)
+    assert "audit-log-path" not in _flags(plain.command)
+    audited = components.audited(plain, tmp_path / "policy.json", tmp_path / "audit.log")
+    assert _flags(audited.command)["audit-log-path"] == str(tmp_path / "audit.log")
+    assert set(audited.command) > set(plain.command)
+    manager = components.controller_manager(tmp_path, tmp_path, identity, minor, gangs=True)
+    own = components.with_own_accounts(manager)
+    assert set(own.command) - set(manager.command) == {"--use-service-account-credentials=true"}

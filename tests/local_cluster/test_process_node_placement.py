@@ -1,11 +1,18 @@
 """Only pods are sent to the process node, and a manifest given is not changed."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
 
-from local_cluster.process_node.placement import LABEL, TAINT, place_on_process_node
+from local_cluster.process_node.placement import (
+    LABEL,
+    TAINT,
+    TOLERATION,
+    dedicated_namespace,
+    place_on_process_node,
+)
 
 POD_SPEC: dict[str, Any] = {"containers": [], "nodeSelector": {"a": "b"}}
 TEMPLATE = {"template": {"spec": POD_SPEC}}
@@ -47,3 +54,10 @@ def test_placing_twice_is_placing_once() -> None:
 )
 def test_what_has_no_pods_stays_as_it_is(manifest: dict[str, Any]) -> None:
     assert place_on_process_node(manifest) == manifest
+
+
+def test_a_dedicated_namespace_sends_its_pods_by_annotations() -> None:
+    annotations = dedicated_namespace("place")["metadata"]["annotations"]
+    assert annotations["scheduler.alpha.kubernetes.io/node-selector"] == f"{LABEL}=true"
+    tolerated = annotations["scheduler.alpha.kubernetes.io/defaultTolerations"]
+    assert json.loads(tolerated) == [TOLERATION]

@@ -1,0 +1,71 @@
+"""What is started: one program for core and one for each backend, as values. Pure but for reading.
+
+A program listens where its own settings say, so this is read from the same files. Two programs
+on one port are refused here, in one line, rather than by the second of them at its start.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared_api.runtime.configuration import (
+    ServerSettings,
+    SettingsError,
+    content_of,
+    from_file,
+)
+
+CORE = "core"
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One program to run."""
+
+    name: str
+    argv: tuple[str, ...]
+    host: str
+    port: int
+
+
+def core(settings: Path, host: str) -> Child:
+    """The core operator."""
+    return _child(CORE, ("core_operator",), settings, host)
+
+
+def backend(name: str, settings: Path, host: str) -> Child:
+    """The controller of one backend."""
+    return _child(f"backend-{name}", ("backend_controllers", "--backend", name), settings, host)
+
+
+def check(children: Sequence[Child], own_port: int) -> None:
+    """Refuse what cannot run together."""
+    names = [child.name for child in children]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"{name} is named twice")
+    taken = {own_port: "the supervisor"}
+    for child in children:
+        if child.port in taken:
+            raise SettingsError(
+                f"{child.name} and {taken[child.port]} both listen on port {child.port}:"
+                " give each its own in server.port of its settings"
+            )
+        taken[child.port] = child.name
+
+
+def _child(name: str, program: tuple[str, ...], settings: Path, host: str) -> Child:
+    port = _port(from_file(settings, content_of), settings)
+    argv = (sys.executable, "-m", *program, "--config", str(settings), "--host", host)
+    return Child(name, argv, host, port)
+
+
+def _port(content: dict[str, Any], settings: Path) -> int:
+    # Only this one setting is looked at: the program itself checks the file as a whole.
+    server = content.get("server", {})
+    port = server.get("port", ServerSettings().port) if isinstance(server, dict) else None
+    if not isinstance(port, int) or not 0 < port < 65536:
+        raise SettingsError(f"{settings}: server.port: must be a port from 1 to 65535")
+    return port

@@ -1,0 +1,151 @@
+"""What is written in deploy/: rights, and how pods are locked down."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from backend_controllers import registry
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+CORE_GROUPS = {
+    "",
+    "apps",
+    "autoscaling",
+    "coordination.k8s.io",
+    "events.k8s.io",
+    "grove.io",
+    "scheduler.grove.io",
+}
+NEVER = {"*", "secrets", "escalate", "bind", "impersonate", "serviceaccounts/token", "pods/exec"}
+Object = dict[str, Any]
+
+
+def manifests(folder: Path = DEPLOY) -> Iterator[tuple[Path, Object]]:
+    for file in sorted(folder.rglob("*.yaml")):
+        for manifest in yaml.safe_load_all(file.read_text()):
+            # Neither settings nor what tells kustomize what to do.
+            if manifest and "metadata" in manifest and "$patch" not in manifest:
+                yield file, manifest
+
+
+def rules(folder: Path) -> list[Object]:
+    return [
+        rule
+        for _, manifest in manifests(folder)
+        if manifest["kind"] in ("Role", "ClusterRole")
+        for rule in manifest["rules"]
+    ]
+
+
+def scheduler_groups(backend: str) -> set[str]:
+    """The groups that a backend writes in: those of its scheduler."""
+    shared = {"grove.io", "scheduler.grove.io", "coordination.k8s.io", "events.k8s.io"}
+    written = (rule for rule in rules(DEPLOY / "backends" / backend) if "create" in rule["verbs"])
+    return {group for rule in written for group in rule["apiGroups"]} - shared
+
+
+def deployments() -> list[Object]:
+    return [manifest for _, manifest in manifests() if manifest["kind"] == "Deployment"]
+
+
+def test_nobody_has_rights_that_lead_to_others() -> None:
+    found = rules(DEPLOY)
+    assert found
+    words = {word for rule in found for word in (*rule["resources"], *rule["verbs"])}
+    words |= {group for rule in found for group in rule["apiGroups"]}
+    assert not words & NEVER
+
+
+def test_core_knows_no_scheduler() -> None:
+    found = {group for rule in rules(DEPLOY / "core") for group in rule["apiGroups"]}
+    assert found == CORE_GROUPS
+
+
+@pytest.mark.parametrize("name", sorted(registry.MODULES))
+def test_a_backend_makes_no_pods_and_knows_no_other_scheduler(name: str) -> None:
+    own = rules(DEPLOY / "backends" / "base") + rules(DEPLOY / "backends" / name)
+    for rule in own:
+        if "pods" in rule["resources"]:
+            assert set(rule["verbs"]) == {"list", "watch"}
+    others = set[str]().union(*(scheduler_groups(o) for o in registry.MODULES if o != name))
+    found = {
+        (group, resource)
+        for rule in own
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if group in others - scheduler_groups(name)
+    }
+    # Kubernetes keeps its priority classes in the group of its own gang API.
+    assert found <= {("scheduling.k8s.io", "priorityclasses")}
+
+
+@pytest.mark.parametrize("deployment", deployments(), ids=lambda item: item["metadata"]["name"])
+def test_pods_keep_to_the_restricted_standard_and_more(deployment: Object) -> None:
+    spec = deployment["spec"]["template"]["spec"]
+    assert spec["enableServiceLinks"] is False
+    assert spec["priorityClassName"] == "grove-controllers"
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    for container in spec["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container)
+        assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+    # An exit takes ten seconds.
+    assert spec["terminationGracePeriodSeconds"] > 10
+
+
+def test_every_deployment_has_its_account_service_and_network_policy() -> None:
+    for file, deployment in manifests():
+        if deployment["kind"] != "Deployment":
+            continue
+        name = deployment["metadata"]["name"]
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        kinds = {m["kind"]: m for _, m in manifests(file.parent) if m["metadata"]["name"] == name}
+        assert {"ServiceAccount", "Service", "NetworkPolicy"} <= set(kinds)
+        assert kinds["Service"]["spec"]["selector"] == labels
+        policy = kinds["NetworkPolicy"]["spec"]
+        assert policy["podSelector"]["matchLabels"] == labels
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+        if deployment["spec"]["replicas"] > 1:
+            assert kinds["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+
+
+def test_the_gates_of_all_backends_are_guarded() -> None:
+    text = (DEPLOY / "policies" / "managed-pods.yaml").read_text()
+    for name in registry.MODULES:
+        assert f"'{registry.find(name).scheduling_gate}'" in text
+
+
+def test_every_backend_is_in_all() -> None:
+    listed = yaml.safe_load((DEPLOY / "all" / "kustomization.yaml").read_text())["resources"]
+    found = {Path(path).name for path in listed if "backends/" in path}
+    assert found == {path.parent.name for path in DEPLOY.glob("backends/*/settings.yaml")}
+
+
+def test_one_service_monitor_finds_every_service_of_two_replicas() -> None:
+    monitor = next(m for _, m in manifests() if m["kind"] == "ServiceMonitor")
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    for folder in ("core", "backends/base"):
+        service = next(m for _, m in manifests(DEPLOY / folder) if m["kind"] == "Service")
+        assert wanted.items() <= service["metadata"]["labels"].items()
+        ports = {port["name"] for port in service["spec"]["ports"]}
+        assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
+
+
+def test_the_supervisor_imports_neither_core_nor_backends() -> None:
+    for file in sorted((ROOT / "all_in_one").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            tops = {name.split(".")[0] for name in names}
+            assert not tops & {"core_operator", "backend_controllers", "local_cluster"}, file

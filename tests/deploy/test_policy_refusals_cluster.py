@@ -1,0 +1,152 @@
+"""What the policies refuse, to whom, and in which words."""
+
+import json
+
+import pytest
+
+from local_cluster.cluster import Cluster
+from shared_api import names
+from tests.core.kit import clique, pcs
+from tests.deploy.people import Object, Person, pod, podclique, podgang, scaling_group
+
+pytestmark = pytest.mark.cluster
+
+_FOR_CORE = (
+    " carries the label app.kubernetes.io/managed-by=grove-operator, which is for what core makes"
+    " from a PodCliqueSet: create one of those"
+)
+_SPEC = (
+    " is managed by core: of its spec only replicas can be changed here, the rest is changed in its"
+    " PodCliqueSet"
+)
+_LABELS = " is managed by core: its labels grove.io/*, managed-by and part-of cannot be changed"
+
+
+def _merge(body: Object) -> tuple[str, ...]:
+    return ("--type=merge", "-p", json.dumps(body))
+
+
+def test_what_core_makes_is_changed_by_core_alone(policed: Cluster, space: str) -> None:
+    core, alice = Person(policed, space), Person(policed, space, "alice").empowered()
+    for manifest in (podclique("c"), scaling_group("g"), podgang("w-0"), podgang("free", "kai")):
+        kind = manifest["kind"]
+        refusal = alice.refusal("create", "-f", "-", input=manifest)
+        assert refusal == f"{kind} {manifest['metadata']['name']}{_FOR_CORE}"
+        core.do("create", "-f", "-", input=manifest)
+    changes: list[tuple[tuple[str, ...], str]] = [
+        (("patch", "pclq", "c", *_merge({"spec": {"podSpec": {"hostNetwork": True}}})), _SPEC),
+        (("patch", "pclq", "c", *_merge({"spec": {"minAvailable": 1}})), _SPEC),
+        (("patch", "pcsg", "g", *_merge({"spec": {"cliqueNames": ["a", "b"]}})), _SPEC),
+        (("patch", "podgang", "w-0", *_merge({"spec": {"podgroups": []}})), _SPEC),
+        (("label", "pclq", "c", "app.kubernetes.io/managed-by-"), _LABELS),
+        (("label", "pclq", "c", "--overwrite", "app.kubernetes.io/part-of=x"), _LABELS),
+        (("label", "pclq", "c", "grove.io/podgang=x"), _LABELS),
+        (("label", "podgang", "w-0", "--overwrite", "grove.io/scheduler-backend=kai"), _LABELS),
+    ]
+    for words, ending in changes:
+        assert alice.refusal(*words).endswith(ending), words
+    stranger = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
+    owners = _merge({"metadata": {"ownerReferences": [stranger]}})
+    assert alice.refusal("patch", "pclq", "c", *owners) == (
+        "PodClique c is managed by core: its owner references cannot be changed"
+    )
+    # The same words from somebody who has the right to: an administrator.
+    for words, _ in changes[:3]:
+        core.do(*words)
+
+
+def test_gates_and_labels_of_pods_are_lifted_and_bent_by_core_alone(
+    policed: Cluster, space: str
+) -> None:
+    core, alice = Person(policed, space), Person(policed, space, "alice").empowered()
+    held = pod("p", "example.com/other", names.GATE_PODGANG)
+    assert alice.refusal("create", "-f", "-", input=held) == f"pod p{_FOR_CORE}"
+    core.do("create", "-f", "-", input=held)
+    lift = ("patch", "pod", "p", "--type=json", "-p")
+    ours = json.dumps([{"op": "remove", "path": "/spec/schedulingGates/1"}])
+    both = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
+    held_back = (
+        "pod p is held until its gang is whole: the gate grove.io/podgang is lifted by core alone"
+    )
+    assert alice.refusal(*lift, ours) == held_back
+    assert alice.refusal(*lift, both) == held_back
+    assert alice.refusal("label", "pod", "p", "app.kubernetes.io/managed-by-") == f"pod p{_LABELS}"
+    bend = ("label", "pod", "p", "--overwrite", "grove.io/podgang=other")
+    assert alice.refusal(*bend) == f"pod p{_LABELS}"
+    cleared = f"{names.ANNOTATION_STARTUP_ORDER}={names.STARTUP_CLEARED}"
+    assert alice.refusal("annotate", "pod", "p", "--overwrite", cleared) == (
+        "pod p is managed by core: its annotations grove.io/* cannot be changed"
+    )
+    core.do(*lift, ours)
+
+
+def test_a_released_gang_stays_with_its_backend_whoever_asks(policed: Cluster, space: str) -> None:
+    anybody = Person(policed, space)
+    anybody.do("create", "-f", "-", input=podgang("w-0", "kai"))
+    move = ("label", "podgang", "w-0", "--overwrite", "grove.io/scheduler-backend=default")
+    anybody.do(*move)
+    released = {
+        "type": "Released",
+        "status": "True",
+        "reason": "Released",
+        "message": "",
+        "lastTransitionTime": "2030-01-01T00:00:00Z",
+    }
+    said = _merge({"status": {"conditions": [released]}})
+    anybody.do("patch", "podgang", "w-0", "--subresource=status", *said)
+    back = (*move[:-1], "grove.io/scheduler-backend=kai")
+    words = (
+        "PodGang w-0 was released to backend default and stays there: a gang can be given to"
+        " another backend only before its release"
+    )
+    assert anybody.refusal(*back) == words
+    assert anybody.refusal("label", "podgang", "w-0", "grove.io/scheduler-backend-") == words
+    anybody.do("label", "podgang", "w-0", "color=blue")
+
+
+def test_a_bound_namespace_uses_its_own_backends_and_queues(policed: Cluster, space: str) -> None:
+    anybody = Person(policed, space)
+    anybody.do("create", "-f", "-", input=pcs("old", clique("a"), annotations=_asking("volcano")))
+    bind = ("backend.grove.io/default=allowed", "backend.grove.io/kai=allowed")
+    anybody.do("label", "namespace", space, *bind, "queue.grove.io/team-a=allowed")
+    anybody.until_refused("create", "-f", "-", input=podgang("probe", "volcano"))
+    ask = ("create", "-f", "-")
+
+    def said(*words: str, input: Object | None = None) -> str:
+        # Labels are a map, and come in any order.
+        text = anybody.refusal(*words, input=input)
+        return text.replace("[kai, default]", "[default, kai]")
+
+    place = f"namespace {space} may use these backends: [default, kai], and "
+    several = pcs("s", clique("a"), annotations=_asking("kai, volcano"))
+    assert said(*ask, input=several) == f"{place}PodCliqueSet s asks for volcano"
+    assert said(*ask, input=pcs("s", clique("a"))) == f"{place}PodCliqueSet s names none"
+    gang = podgang("w-0", "volcano")
+    assert said(*ask, input=gang) == f"{place}PodGang w-0 asks for volcano"
+    queues = f"namespace {space} may use these queues: [team-a], and "
+    queued = podgang("w-1", "kai", labels={"kai.scheduler/queue": "team-b"})
+    assert said(*ask, input=queued) == f"{queues}PodGang w-1 asks for team-b"
+    assert said(*ask, input=podgang("w-2", "kai")) == f"{queues}PodGang w-2 names none"
+    on_kai = pcs("t", clique("a"), annotations=_asking("kai,default"))
+    assert said(*ask, input=on_kai) == f"{queues}PodCliqueSet t names none"
+    on_kai["metadata"]["labels"] = {"kai.scheduler/queue": "team-a"}
+    idle = podgang("w-5")
+    del idle["metadata"]["labels"][names.LABEL_SCHEDULER_BACKEND]
+    for allowed in (
+        idle,
+        on_kai,
+        pcs("u", clique("a"), annotations=_asking("default")),
+        podgang("w-3", "default"),
+        podgang("w-4", "kai", labels={"kai.scheduler/queue": "team-a"}),
+    ):
+        anybody.do(*ask, input=allowed)
+    # What was there before lives on: it can be scaled, labelled, changed otherwise, and deleted.
+    anybody.do("scale", "pcs", "old", "--replicas=2")
+    anybody.do("label", "pcs", "old", "color=blue")
+    other = ("annotate", "pcs", "t", "--overwrite", "grove.io/scheduler-backend=volcano")
+    assert said(*other) == f"{place}PodCliqueSet t asks for volcano"
+    anybody.do("delete", "pcs", "old")
+
+
+def _asking(backends: str) -> dict[str, str]:
+    return {names.ANNOTATION_SCHEDULER_BACKEND: backends}
