@@ -11,7 +11,13 @@ from local_cluster.waiting import until
 from shared_api import names
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.resources import CONTROLLER_REVISIONS, HPAS, PODS, Resource
+from shared_api.kube.resources import (
+    CONTROLLER_REVISIONS,
+    HPAS,
+    PODS,
+    RESOURCE_CLAIMS,
+    Resource,
+)
 from tests.backends.generic.gangs import gang, said
 from tests.core.kit import Object, Onlooker, clique, condition, holds, is_ready, pcs
 from tests.deploy.kit import NAMESPACE, PATIENCE
@@ -110,6 +116,17 @@ class Life:
             TOPOLOGIES,
             lambda item: self._is_of_binding(item) and "topology.kubernetes.io/zone" in str(item),
         )
+
+    async def share_devices(self) -> None:
+        """Replicas with a claim each, one of which goes. No node has the device, nor need it."""
+        request = {"name": "one", "exactly": {"deviceClassName": "devices.example.com"}}
+        nic = {"name": "nic", "templateSpec": {"spec": {"devices": {"requests": [request]}}}}
+        shared = {"name": "nic", "scope": "PerReplica"}
+        sharing = {"resourceClaimTemplates": [nic], "resourceSharing": [shared]}
+        await self._create("d", clique("a"), replicas=2, **sharing)
+        await self._until_any(RESOURCE_CLAIMS, partial(_is_named, name="d-1-nic"))
+        await self.person.scale(SETS, "d", 1)
+        await self._until_none(RESOURCE_CLAIMS, partial(_is_named, name="d-1-nic"))
 
     async def change_hands(self) -> None:
         """A gang that nobody has released is given to somebody else."""
@@ -216,6 +233,10 @@ class Life:
 
 def _levels(*keys: str) -> Object:
     return {"levels": [{"domain": f"level-{n}", "key": key} for n, key in enumerate(keys)]}
+
+
+def _is_named(item: Object, *, name: str) -> bool:
+    return bool(item["metadata"]["name"] == name)
 
 
 def _is_owned_by(item: Object, *, name: str) -> bool:

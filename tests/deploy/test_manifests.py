@@ -19,6 +19,8 @@ CORE_GROUPS = {
     "coordination.k8s.io",
     "events.k8s.io",
     "grove.io",
+    "resource.k8s.io",
+    "resource.nvidia.com",
     "scheduler.grove.io",
 }
 NEVER = {"*", "secrets", "escalate", "bind", "impersonate", "serviceaccounts/token", "pods/exec"}

@@ -95,6 +95,7 @@ async def test_every_right_is_used_and_none_is_missing(
     life = Life(product, person, backend)
     await life.run_grow_and_shrink()
     await life.update_and_lose_pods()
+    await life.share_devices()
     if backend == "kai":
         await life.place_by_topology()
         await life.forget_the_topology()
