@@ -145,6 +145,7 @@ class Known:
     """Facts that a test makes up."""
 
     pods: tuple[Pod, ...] = ()
+    leaving: tuple[Pod, ...] = ()
     objects: dict[Resource, tuple[Watched, ...]] = field(default_factory=dict)
 
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
