@@ -122,6 +122,7 @@ class Bed:
         kubectl("wait", "--for=condition=Ready", node, "--timeout=60s")
 
     def _manifests(self) -> Iterator[dict[str, Any]]:
+        yield from (dict(manifest) for manifest in self.contender.objects)
         yield from map(_alone, self._rendered("core"))
         for name in self.contender.backends:
             for manifest in self._rendered(f"backends/{name}"):
