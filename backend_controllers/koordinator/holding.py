@@ -39,7 +39,8 @@ def knowledge_of(gang: PodGang, facts: Facts) -> Knowledge:
     """What Koordinator may know, given the gang's pods and PodGroups."""
     found = list(members(gang, facts.pods))
     known = bool(facts.owned(PODGROUPS))
-    if known and any(pod.spec.node_name for _, pods in found for pod in pods):
+    is_one = sum(group.min_replicas for group, _ in found) < 2
+    if known and (is_one or any(pod.spec.node_name for _, pods in found for pod in pods)):
         # It runs. What it lost is made anew one by one, and counted with the rest.
         return Knowledge.ALL
     is_whole = all(

@@ -57,25 +57,30 @@ def is_placed(gang: PodGang, pods: Sequence[Pod]) -> bool:
 
 def preparations(speech: Speech, gang: PodGang, *, is_gathered: bool) -> tuple[PodPreparation, ...]:
     """What the pods of each group are made with."""
-    spec = PodSpecPatch(scheduler_name=scheduler_of(speech, gang))
+    scheduler = scheduler_of(speech, gang)
     quota = quota_of(speech, gang)
     labels = {KEY_QUOTA: quota} if quota else {}
     # By it a member that is made anew is put where the rest of the gang is, if there is room.
     # Only with a network to look at: without one it would bring Koordinator v1.8 down.
     annotations = {KEY_TOPOLOGY_SELECTOR: "{gangUID}"} if is_gathered else {}
-    surplus = PodPatch(labels=labels, spec=spec)
+    surplus = _patch(scheduler, labels, {})
     return tuple(
         PodPreparation(
             name=group.name,
-            members=PodPatch(
-                labels={**labels, KEY_POD_GROUP: pod_group_name(gang, group.name)},
-                annotations=annotations,
-                spec=spec,
+            members=_patch(
+                scheduler, {**labels, KEY_POD_GROUP: pod_group_name(gang, group.name)}, annotations
             ),
             surplus=surplus,
         )
         for group in gang.spec.podgroups
     )
+
+
+def _patch(scheduler: str, labels: dict[str, str], annotations: dict[str, str]) -> PodPatch:
+    """A patch that says nothing about what it leaves alone."""
+    stated = {"labels": labels, "annotations": annotations}
+    spec = PodSpecPatch(scheduler_name=scheduler)
+    return PodPatch.model_validate({key: of for key, of in stated.items() if of} | {"spec": spec})
 
 
 def scheduler_of(speech: Speech, gang: PodGang) -> str:

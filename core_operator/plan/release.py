@@ -181,13 +181,14 @@ def _not_withdrawn(
     """A scheduler that must not see a gang half released must not know it while it is held.
 
     It knows one whose members were lost after an earlier release. As long as one of them has a
-    node, the gang runs, and what is lost of it is only replaced.
+    node, the gang runs, and what is lost of it is only replaced. One member has no half.
     """
     gate = record.scheduling_gate
     members = [pod for group in groups for pod in group.live if group.has(pod)]
     if (
         record.release.programs is not ProgramsRelease.AFTER_RELEASE
         or not _holds(gang, names.CONDITION_PROGRAMMED)
+        or sum(group.minimum for group in groups) < 2
         or any(map(is_bound, members))
         or not any(has_gate(pod, gate) for pod in members)
     ):

@@ -262,6 +262,12 @@ def test_a_gang_that_was_lost_is_released_again_only_when_it_is_withdrawn(
     assert indexes(usual.ungate) == indexes(free.ungate)
 
 
+def test_a_gang_of_one_is_released_again_at_once() -> None:
+    pods = pods_in(GATED)
+    known = gang_of(pods, 1, condition("Accepted"), PROGRAMMED)
+    assert indexes(released(pods, known, AFTER_RELEASE).ungate) == ["0"]
+
+
 def test_only_our_gate_decides_who_is_released() -> None:
     pods = [pod(0, replace(GATED, gates=("quota",))), pod(1, replace(GATED, gates=(GATE, "q")))]
     plan = released(pods, gang_of(pods, 2, PROGRAMMED))

@@ -152,7 +152,7 @@ def test_a_scheduler_that_is_told_after_the_release_knows_no_gang_that_begins(ca
     true = {c.type for c in case.gang.status.conditions if c.status == "True"}
     released = {p.metadata.uid for p in case.plan.ungate}
     if released & {p.metadata.uid for p in case.members}:
-        assert "Programmed" not in true
+        assert "Programmed" not in true or sum(group.minimum for group in case.groups) == 1
 
 
 @QUICK

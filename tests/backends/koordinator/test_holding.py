@@ -82,9 +82,18 @@ def test_surplus_counts_for_nothing() -> None:
     surplus = pod(of, "w-0-a", 1, node="n")
     held = pod(of, "w-0-a", 0, gated=True)
     assert knowledge_of(of, Known((surplus, held))) is Knowledge.NOTHING
-    assert knowledge_of(of, Known((surplus, held), (), written(of))) is Knowledge.HELD
+    two = gang({"w-0-a": 2}, pods=3)
+    alone = Known((pod(two, "w-0-a", 2, node="n"), pod(two, "w-0-a", gated=True)), (), written(two))
+    assert knowledge_of(two, alone) is Knowledge.HELD
     still_held = pod(of, "w-0-a", 1, gated=True)
     assert knowledge_of(of, Known((still_held, pod(of, "w-0-a")))) is Knowledge.ALL
+
+
+def test_a_gang_of_one_has_no_half_that_could_be_seen() -> None:
+    of = gang({"w-0-a": 1})
+    held = (pod(of, "w-0-a", gated=True),)
+    assert knowledge_of(of, Known(held)) is Knowledge.NOTHING
+    assert knowledge_of(of, Known(held, (), written(of))) is Knowledge.ALL
 
 
 def test_what_is_held_asks_for_more_pods_than_there_can_be() -> None:
