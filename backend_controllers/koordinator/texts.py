@@ -26,6 +26,7 @@ _CRAMPED = re.compile(
 _DOMAIN = re.compile(r"topology topologyNode (?P<domain>[^:;]+): (?P<room>\d+)")
 _NO_TOPOLOGY = "no cluster network topology"
 _PREEMPTION = re.compile(r"\s*preemption: .*$", re.DOTALL)
+_FITS = "fits "
 _LONGEST = 512
 
 
@@ -34,9 +35,12 @@ def explain(messages: Iterable[str], members: int) -> tuple[str, str]:
     told = Counter(_told(message, members) for message in messages)
     if not told:
         return "", ""
-    # Members that were tried say more than those that were turned away with them.
+    # The member that found no room says less than those that were turned away with it.
     rank = {TOPOLOGY_UNSATISFIED: 3, NO_TOPOLOGY: 2, UNSCHEDULABLE: 1}
-    return max(told, key=lambda entry: (rank[entry[0]], told[entry], entry[1]))
+    return max(
+        told,
+        key=lambda entry: (rank[entry[0]], entry[1].startswith(_FITS), told[entry], entry[1]),
+    )
 
 
 def _told(message: str, members: int) -> tuple[str, str]:
@@ -53,7 +57,7 @@ def _told(message: str, members: int) -> tuple[str, str]:
     cleaned = _shortened(_PREEMPTION.sub("", cause).rstrip(" ."))
     if rejected is None:
         return UNSCHEDULABLE, cleaned
-    return UNSCHEDULABLE, f"fits {rejected['waiting']} of {members}: {cleaned}"
+    return UNSCHEDULABLE, f"{_FITS}{rejected['waiting']} of {members}: {cleaned}"
 
 
 def _domains(text: str, needed: int) -> str:

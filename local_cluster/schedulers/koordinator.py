@@ -1,8 +1,8 @@
 """Koordinator: its scheduler with the plugin for gangs, and nothing else of it.
 
 The scheduler waits without a word for CRDs that it does not find, also for those of plugins
-that are off, so they are installed first. Its gang plugin does the preemption: Kubernetes'
-own evicts pods for a gang that will not fit all the same.
+that are off, so they are installed first. Preemption is Kubernetes' own: that of the gang
+plugin, in v1.8, takes room for all members on the same node.
 """
 
 import json
@@ -19,11 +19,10 @@ _POINTS = ("preEnqueue", "preFilter", "preScore", "score", "reserve", "permit", 
 
 def _configuration() -> dict[str, Any]:
     enabled = {"enabled": [{"name": _PLUGIN}]}
-    alone = {**enabled, "disabled": [{"name": "*"}]}
+    preempting = [{"name": _PLUGIN}, {"name": "DefaultPreemption"}]
     arguments = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "CoschedulingArgs",
-        "enablePreemption": True,
         "awareNetworkTopology": True,
         "controllerWorkers": 10,
     }
@@ -31,7 +30,7 @@ def _configuration() -> dict[str, Any]:
         "schedulerName": "koord-scheduler",
         "plugins": {
             **dict.fromkeys((*_POINTS, "postBind"), enabled),
-            "postFilter": alone,
+            "postFilter": {"enabled": preempting, "disabled": [{"name": "*"}]},
             "queueSort": {"enabled": [{"name": "PrioritySort"}], "disabled": [{"name": "*"}]},
         },
         "pluginConfig": [{"name": _PLUGIN, "args": arguments}],
@@ -54,8 +53,9 @@ def _components(programs: Path, kubeconfig: Path, ports: Ports) -> tuple[Compone
         f"--config={kubeconfig.parent / _CONFIG}",
         "--secure-port=0",
         "--port=0",
-        # A gang that does not fit is otherwise tried again without a pause, all day long.
-        "--feature-gates=SchedulerPopFromBackoffQ=false",
+        # With the first, a gang that does not fit is tried again without a pause, all day long;
+        # with the second, it keeps others from the room that it has found for a part of itself.
+        "--feature-gates=SchedulerPopFromBackoffQ=false,NominatedNodeNameForExpectation=false",
         "--enable-network-topology-manager",
         "--v=3",
     )
@@ -73,6 +73,6 @@ SCHEDULER = ExtraScheduler(
     ),
     objects=(),
     components=_components,
-    ready_words={"koord-scheduler": "Caches are synced"},
+    ready_words={"koord-scheduler": "Pod Group sync finished"},
     files={_CONFIG: json.dumps(_configuration(), indent=2)},
 )

@@ -15,6 +15,7 @@ from backend_controllers.koordinator.api import KEY_MODE, KEY_POD_GROUP, KEY_QUO
 from core_operator.caches import SETS
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import build_of
+from local_cluster.cluster import Cluster
 from local_cluster.pytest_plugin import ControlPlane
 from local_cluster.versions import DEFAULT_MINOR
 from shared_api import names
@@ -121,11 +122,17 @@ async def test_a_pod_group_of_somebody_else_is_never_touched(
         assert groups.one(name).spec == {"minMember": 1}
 
 
-async def test_definitions_that_are_missing_or_too_old_are_named(
-    control_plane: ControlPlane,
-) -> None:
+# Starting a server runs an event loop of its own, so this may not be async.
+@pytest.fixture
+def bare_cluster(control_plane: ControlPlane) -> Cluster:
+    """An API server without any scheduler's kinds."""
     cluster = control_plane(DEFAULT_MINOR)
-    await asyncio.to_thread(cluster.install_crds, CRDS)
+    cluster.install_crds(CRDS)
+    return cluster
+
+
+async def test_definitions_that_are_missing_or_too_old_are_named(bare_cluster: Cluster) -> None:
+    cluster = bare_cluster
     assets = ensure_built(build_of("koordinator")) / ASSETS
     async with Client(from_kubeconfig(cluster.kubeconfig)) as client:
         records = Eyes(client, BACKENDS, "")

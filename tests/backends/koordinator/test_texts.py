@@ -56,6 +56,13 @@ def test_a_missing_network_is_told_with_what_to_do() -> None:
     assert "--enable-network-topology-manager" in message
 
 
+def test_those_that_were_turned_away_say_how_many_fit() -> None:
+    alone = "0/2 nodes are available: 2 Insufficient cpu. preemption: not helpful."
+    assert explain([alone, alone, FULL.format(pod="a", waiting=1)], 2)[1].startswith(
+        "fits 1 of 2: "
+    )
+
+
 def test_what_the_tried_member_says_wins_over_those_that_were_turned_away() -> None:
     assert explain(["0/1 nodes are available", "0/1 nodes are available", TREE], 5)[0] == (
         "TopologyUnsatisfied"
