@@ -74,13 +74,27 @@ class _TopologySpec(msgspec.Struct, frozen=True, rename="camel"):
     network_topology_spec: tuple[Layer, ...] = ()
 
 
+class _Domain(msgspec.Struct, frozen=True):
+    pass
+
+
+class _TopologyStatus(msgspec.Struct, frozen=True, rename="camel"):
+    detail_status: tuple[_Domain, ...] = ()
+
+
 class ObservedTopology(msgspec.Struct, frozen=True):
-    """The network as the administrator describes it."""
+    """The network as the administrator describes it, and whether Koordinator has read that."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _TopologySpec = _TopologySpec()
+    status: _TopologyStatus = _TopologyStatus()
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers, in no order."""
         return self.spec.network_topology_spec
+
+    @property
+    def is_read(self) -> bool:
+        """Tell whether Koordinator has found out which nodes are where."""
+        return bool(self.status.detail_status)

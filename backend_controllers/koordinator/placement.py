@@ -4,6 +4,9 @@ Layers are those of the one ClusterNetworkTopology that Koordinator reads, and b
 labels. A gang asks for a node label, so the layer with that label is looked up. A gang has
 one placement: Koordinator goes by that of the PodGroup that it meets first, so all of them
 carry the same, and parts of a gang cannot have placements of their own.
+
+Until Koordinator has read the network, it turns gangs with a placement away, and tries them
+again after minutes. So they wait here for what is required, and do without what is preferred.
 """
 
 import json
@@ -22,6 +25,21 @@ from backend_controllers.koordinator.api import (
 from backend_controllers.koordinator.options import Notes, Speech
 from shared_api.models import GangTopologyConstraint, PodGang
 
+_NETWORK = f"{TOPOLOGIES.kind} '{TOPOLOGY_NAME}'"
+UNREAD = (
+    f"Koordinator has not read {_NETWORK}, which it does every 10 s: if this stays, run"
+    " koord-scheduler with --enable-network-topology-manager, and give nodes the labels of all"
+    " layers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What PodGroups carry, and what has to happen before they may."""
+
+    annotation: str = ""
+    awaits: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class _Pack:
@@ -29,25 +47,37 @@ class _Pack:
     preferred: str = ""
 
 
-def placement_of(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> str:
-    """The annotation with a gang's placement; empty if it asks for none, or for nothing possible."""
+def placement_of(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> Placement:
+    """A gang's placement; empty if it asks for none, or for nothing possible."""
     _refuse_parts(gang, notes)
     pack = _pack_of(gang.spec.topology_constraint)
-    layers = _layers(facts) if speech.features.topology else None
-    strategies = []
-    for key, strategy in ((pack.required, MUST_GATHER), (pack.preferred, PREFER_GATHER)):
-        if not key:
-            continue
-        layer = NODE_LAYER if key == HOSTNAME and layers is not None else (layers or {}).get(key)
-        if layer is not None:
-            strategies.append({"layer": layer, "strategy": strategy})
-            continue
-        where = notes.refusals if strategy == MUST_GATHER else notes.remarks
-        where.append(f"the gang is to be packed by {key}, {_missing(speech, layers)}")
+    network = _network(facts) if speech.features.topology else None
+    required = _layer(speech, network, pack.required, notes.refusals)
+    preferred = _layer(speech, network, pack.preferred, notes.remarks)
+    is_read = network is not None and network.is_read
+    if preferred and not is_read and not required:
+        notes.remarks.append(f"the gang is to be packed by {pack.preferred} if possible: {UNREAD}")
+        return Placement()
+    asked = [(required, MUST_GATHER), (preferred, PREFER_GATHER)]
+    strategies = [{"layer": layer, "strategy": how} for layer, how in asked if layer]
     if not strategies:
-        return ""
+        return Placement()
     _remark_on_surplus(gang, pack, notes)
-    return json.dumps({"gatherStrategy": strategies}, separators=(",", ":"))
+    text = json.dumps({"gatherStrategy": strategies}, separators=(",", ":"))
+    return Placement(text, "" if is_read else UNREAD)
+
+
+def _layer(
+    speech: Speech, network: ObservedTopology | None, key: str, complaints: list[str]
+) -> str:
+    """The layer with a node label; empty if none is asked for, or after a complaint."""
+    if not key:
+        return ""
+    layers = _layers(network) if network is not None else {}
+    if key in layers:
+        return layers[key]
+    complaints.append(f"the gang is to be packed by {key}, {_missing(speech, network)}")
+    return ""
 
 
 def _refuse_parts(gang: PodGang, notes: Notes) -> None:
@@ -66,18 +96,15 @@ def _refuse_parts(gang: PodGang, notes: Notes) -> None:
             )
 
 
-def _missing(speech: Speech, layers: dict[str, str] | None) -> str:
+def _missing(speech: Speech, network: ObservedTopology | None) -> str:
     if not speech.features.topology:
         return f"but {TOPOLOGIES} is not installed: install the CRDs of Koordinator v1.7 or newer"
-    if layers is None:
-        return (
-            f"but there is no {TOPOLOGIES.kind} '{TOPOLOGY_NAME}': create it, with a layer for"
-            " that node label"
-        )
-    known = ", ".join(sorted(layers)) or "none"
+    if network is None:
+        return f"but there is no {_NETWORK}: create it, with a layer for that node label"
+    known = ", ".join(sorted({*_layers(network)} - {HOSTNAME})) or "none"
     return (
-        f"but no layer of {TOPOLOGIES.kind} '{TOPOLOGY_NAME}' has that node label: add one, or ask"
-        f" for one of those that are there ({known})"
+        f"but no layer of {_NETWORK} has that node label: add one, or ask for one of those that"
+        f" are there ({known})"
     )
 
 
@@ -91,12 +118,15 @@ def _remark_on_surplus(gang: PodGang, pack: _Pack, notes: Notes) -> None:
         )
 
 
-def _layers(facts: Facts) -> dict[str, str] | None:
-    """Layers by the node labels that belong to them; None if nobody has described the network."""
+def _network(facts: Facts) -> ObservedTopology | None:
     found = facts.get(TOPOLOGIES, "", TOPOLOGY_NAME)
-    if not isinstance(found, ObservedTopology):
-        return None
-    return {key: layer.topology_layer for layer in found.layers for key in layer.label_key}
+    return found if isinstance(found, ObservedTopology) else None
+
+
+def _layers(network: ObservedTopology) -> dict[str, str]:
+    """Layers by the node labels that belong to them."""
+    found = {key: layer.topology_layer for layer in network.layers for key in layer.label_key}
+    return {**found, HOSTNAME: NODE_LAYER}
 
 
 def _pack_of(constraint: GangTopologyConstraint | None) -> _Pack:

@@ -31,14 +31,16 @@ def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
     placement = placement_of(speech, gang, facts, notes)
     annotations = terms.annotations_of(speech, gang, notes)
     annotations[KEY_GANG_GROUPS] = _tie(gang)
-    if placement:
-        annotations[KEY_TOPOLOGY] = placement
+    if placement.annotation:
+        annotations[KEY_TOPOLOGY] = placement.annotation
     timeout = terms.timeout_of(speech, gang, notes)
     if gang.spec.reuse_reservation_ref is not None:
         notes.remarks.append("reservations are not taken over: Koordinator's are made by hand")
     if notes.refusals:
         return Translation(refusals=tuple(notes.refusals), remarks=tuple(notes.remarks))
     knowledge = knowledge_of(gang, facts)
+    if knowledge is Knowledge.ALL and placement.awaits and not facts.owned(PODGROUPS):
+        knowledge = Knowledge.NOTHING
     groups = () if knowledge is Knowledge.NOTHING else gang_groups(gang)
     return Translation(
         objects=tuple(
@@ -46,8 +48,8 @@ def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
             for group in groups
         ),
         remarks=tuple(notes.remarks),
-        preparations=preparations(speech, gang, is_gathered=bool(placement)),
-        awaits=_AWAITED[knowledge],
+        preparations=preparations(speech, gang, is_gathered=bool(placement.annotation)),
+        awaits="" if knowledge is Knowledge.ALL else placement.awaits or _AWAITED[knowledge],
     )
 
 

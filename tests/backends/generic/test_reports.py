@@ -80,7 +80,7 @@ def test_a_gang_that_awaits_its_release_is_accepted_and_not_programmed() -> None
     waits = Programming(Stage.AWAITING, "objects follow the release", generation=2)
     said = conditions(told(programming=waits))
     assert said["Accepted"] == ("True", "Accepted", "")
-    assert said["Programmed"] == ("False", "AwaitsRelease", "objects follow the release")
+    assert said["Programmed"] == ("False", "Awaiting", "objects follow the release")
 
 
 def test_what_the_scheduler_cannot_do_is_listed() -> None:

@@ -142,7 +142,9 @@ def written(of: PodGang) -> dict[Resource, tuple[Watched, ...]]:
     return {PODGROUPS: tuple(found)}
 
 
-def network(**layers: str | Sequence[str]) -> dict[Resource, tuple[Watched, ...]]:
+def network(
+    *, is_read: bool = True, **layers: str | Sequence[str]
+) -> dict[Resource, tuple[Watched, ...]]:
     """A network whose layers have these node labels."""
     listed = [
         {"topologyLayer": layer, "labelKey": [keys] if isinstance(keys, str) else list(keys)}
@@ -151,6 +153,7 @@ def network(**layers: str | Sequence[str]) -> dict[Resource, tuple[Watched, ...]
     body = {
         "metadata": {"name": "default"},
         "spec": {"networkTopologySpec": [*listed, {"topologyLayer": "NodeTopologyLayer"}]},
+        "status": {"detailStatus": [{"nodeNum": 1}] if is_read else []},
     }
     return {TOPOLOGIES: (msgspec.convert(body, ObservedTopology),)}
 

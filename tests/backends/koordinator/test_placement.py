@@ -8,6 +8,7 @@ import pytest
 from backend_controllers.contract import Translation
 from backend_controllers.koordinator.api import KEY_TOPOLOGY, KEY_TOPOLOGY_SELECTOR
 from backend_controllers.koordinator.options import Features
+from backend_controllers.koordinator.placement import UNREAD
 from backend_controllers.koordinator.translation import translate
 from shared_api.models import PodGang
 from tests.backends.koordinator.kit import (
@@ -20,6 +21,7 @@ from tests.backends.koordinator.kit import (
     network,
     pack,
     speech,
+    written,
 )
 
 NET = network(ZoneLayer=ZONE, RackLayer=[RACK, "old.example.com/rack"])
@@ -89,6 +91,26 @@ def test_what_the_network_lacks_refuses_what_is_required_and_leaves_out_what_is_
     translation = placed(gang(topologyConstraint=pack(preferred=RACK)), net, features)
     assert strategies(translation) == []
     assert said in translation.remarks[0]
+
+
+def test_a_network_that_nobody_has_read_is_waited_for_if_it_is_required() -> None:
+    unread = network(is_read=False, RackLayer=RACK)
+    of = gang(topologyConstraint=pack(RACK))
+    translation = placed(of, unread)
+    assert (translation.objects, translation.refusals) == ((), ())
+    assert translation.awaits == UNREAD
+    # Members are made as they will be needed.
+    assert translation.preparations == placed(of, network(RackLayer=RACK)).preparations
+    translation = placed(gang(topologyConstraint=pack(preferred=RACK)), unread)
+    assert strategies(translation) == []
+    assert (translation.awaits, UNREAD in translation.remarks[0]) == ("", True)
+
+
+def test_a_gang_that_koordinator_knows_is_not_withdrawn_for_the_network() -> None:
+    of = gang(topologyConstraint=pack(RACK))
+    unread = network(is_read=False, RackLayer=RACK)
+    translation = translate(speech(), of, Known(members(of), objects={**unread, **written(of)}))
+    assert (len(translation.objects), translation.awaits) == (2, "")
 
 
 def test_parts_of_a_gang_have_no_placement_of_their_own() -> None:

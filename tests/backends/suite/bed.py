@@ -46,6 +46,8 @@ class Bed:
         kubectl, manifests = self.cluster.kubectl, list(self._manifests())
         kubectl("apply", "--server-side", "-f", "-", input=_listing(manifests))
         self._until_serving()
+        if self.contender.settled:
+            kubectl("wait", *self.contender.settled, f"--timeout={PATIENCE:.0f}s")
         yield self
         if lent:
             self._remove(manifests)

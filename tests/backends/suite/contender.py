@@ -65,6 +65,8 @@ class Contender:
     """Where its scheduler does not find domains in the labels of nodes."""
     objects: tuple[Mapping[str, Any], ...] = ()
     """What its administrator has made, such as a description of the network."""
+    settled: tuple[str, ...] = ()
+    """What `kubectl wait` is told to wait for once they are made."""
 
     @property
     def name(self) -> str:
@@ -133,6 +135,10 @@ KOORDINATOR = Contender(
                 ]
             },
         },
+    ),
+    settled=(
+        "clusternetworktopologies/default",
+        "--for=jsonpath={.status.detailStatus[0].nodeNum}",
     ),
 )
 
