@@ -145,8 +145,8 @@ class Known:
     """Facts that a test makes up."""
 
     pods: tuple[Pod, ...] = ()
-    leaving: tuple[Pod, ...] = ()
     objects: dict[Resource, tuple[Watched, ...]] = field(default_factory=dict)
+    leaving: tuple[Pod, ...] = ()
 
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
         return self.objects.get(resource, ())

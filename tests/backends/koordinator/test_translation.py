@@ -98,7 +98,9 @@ def test_pods_are_prepared_before_the_gang_may_be_known() -> None:
 def test_a_profile_that_cliques_name_is_kept_if_it_is_koordinators(named: str, used: str) -> None:
     of = gang(labels={names.LABEL_SCHEDULER_NAME: named} if named else {})
     [first, _] = translated(of).preparations
-    assert first.manifest()["members"]["spec"] == {"schedulerName": used}
+    assert first.members is not None
+    assert first.members.spec is not None
+    assert first.members.spec.scheduler_name == used
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,11 @@ def test_terms_are_the_sets_else_those_of_the_settings() -> None:
         (KEY_MATCH_POLICY, "once-satisfied"),
     }
     assert first["spec"]["scheduleTimeoutSeconds"] == 90
-    settings = {"mode": "NonStrict", "match_policy": "only-waiting", "waiting_seconds": 7}
+    settings: Object = {
+        "mode": "NonStrict",
+        "match_policy": "only-waiting",
+        "waiting_seconds": 7,
+    }
     first = manifests(translated(gang(), **settings))[0]
     assert first["metadata"]["annotations"][KEY_MODE] == "NonStrict"
     assert first["metadata"]["annotations"][KEY_MATCH_POLICY] == "only-waiting"

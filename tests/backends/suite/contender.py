@@ -142,6 +142,7 @@ KOORDINATOR = Contender(
     ),
 )
 
+
 def _hyper_node(level: str, selected_by: Mapping[str, str]) -> dict[str, Any]:
     selector = {"labelMatch": {"matchLabels": dict(selected_by)}}
     return {
