@@ -63,6 +63,9 @@ class Translation:
     lacks: str = ""
     """Something that it follows from and that is not there yet. Until that comes, which must wake
     the gang, nothing is written for it or said about it."""
+    awaits: str = ""
+    """What has to happen before the scheduler may know the gang, where objects come after the
+    release. The gang is accepted and not programmed; its objects are those above, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,11 @@ class Facts(Protocol):
     @property
     def pods(self) -> tuple[Pod, ...]:
         """The pods of the gang, terminating ones left out."""
+        ...
+
+    @property
+    def leaving(self) -> tuple[Pod, ...]:
+        """Pods that say that they are of the gang and are terminating."""
         ...
 
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
@@ -156,6 +164,8 @@ class Dialect:
     writes: tuple[Writes, ...] = ()
     reads: tuple[Reads, ...] = ()
     companions: tuple[Companion, ...] = ()
+    follows_pods: bool = False
+    """Whether a gang is translated again when its pods are released, bound or lost."""
     warning: str = ""
     """What users of this backend must know, such as that gangs are not guaranteed."""
 

@@ -11,6 +11,7 @@ from backend_controllers.contract import Backend
 MODULES: Mapping[str, str] = {
     "default": "backend_controllers.default",
     "kai": "backend_controllers.kai",
+    "koordinator": "backend_controllers.koordinator",
     "volcano": "backend_controllers.volcano",
 }
 """Each module declares its backend as `BACKEND`."""

@@ -88,7 +88,7 @@ async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports
         for name, content in extra.files.items():
             written = cluster.directory / name
             written.parent.mkdir(parents=True, exist_ok=True)
-            written.write_text(content)
+            written.write_text(content.replace("{kubeconfig}", str(cluster.kubeconfig)))
         for component in extra.components(programs, cluster.kubeconfig, ports):
             cluster.control.start(component)
         for name, words in extra.ready_words.items():

@@ -58,6 +58,14 @@ def kai_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
+def koordinator_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with Koordinator's scheduler beside kube-scheduler."""
+    options = ClusterOptions(schedulers=("koordinator",), process_node=False)
+    with running_cluster(options, tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def volcano_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with Volcano's scheduler beside kube-scheduler."""
     options = ClusterOptions(schedulers=("volcano",), process_node=False)

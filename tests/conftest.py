@@ -11,13 +11,21 @@ from local_cluster.pytest_plugin import (
     cluster,
     control_plane,
     kai_cluster,
+    koordinator_cluster,
     namespace,
     volcano_cluster,
 )
 from local_cluster.schedulers import EXTRA_SCHEDULERS
 from local_cluster.versions import DEFAULT_MINOR, MINORS
 
-__all__ = ["cluster", "control_plane", "kai_cluster", "namespace", "volcano_cluster"]
+__all__ = [
+    "cluster",
+    "control_plane",
+    "kai_cluster",
+    "koordinator_cluster",
+    "namespace",
+    "volcano_cluster",
+]
 
 _OTHERS = (*EXTRA_SCHEDULERS, *(minor for minor in MINORS if minor != DEFAULT_MINOR))
 

@@ -116,6 +116,9 @@ class Assembly:
         for writes in dialect.writes:
             cache = caches.written[writes.resource]
             feed(gangs.queue, cache, _ITS_GANG, when=wakes.bent(manager))
+        if dialect.follows_pods:
+            of_pod = its_label(names.LABEL_PODGANG)
+            feed(gangs.queue, caches.pods, of_pod, when=wakes.pod_freed_or_lost)
         for reads in dialect.reads:
             cache_read = caches.read[reads.resource]
             if reads.translated and reads.about is not None:

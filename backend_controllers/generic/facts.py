@@ -30,6 +30,12 @@ class CacheFacts:
             self._pods = gang_pods(self._gang, self._caches.pods_of(self._gang))
         return self._pods
 
+    @property
+    def leaving(self) -> tuple[Pod, ...]:
+        """Pods with the gang's label that are terminating; the gang need not refer to them."""
+        labelled = self._caches.pods_of(self._gang)
+        return tuple(pod for pod in labelled if pod.metadata.is_terminating)
+
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
         """Objects of this kind that the gang controls."""
         found = self._caches.owned(resource, self._gang.metadata.uid or "")

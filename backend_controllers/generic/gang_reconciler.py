@@ -9,7 +9,7 @@ from backend_controllers.generic.caches import Caches
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
-from backend_controllers.generic.object_writer import ObjectWriter, Owner
+from backend_controllers.generic.object_writer import ObjectWriter, Owner, Step
 from backend_controllers.generic.programming import Programming, Stage
 from backend_controllers.generic.workshop import Workshop
 from shared_api import names
@@ -86,6 +86,8 @@ class GangReconciler:
             )
         if step.stage is Stage.CONFLICT:
             metrics.conflicts.inc()
+        if step.stage is Stage.PROGRAMMED and translation.awaits:
+            step = Step(Stage.AWAITING, translation.awaits)
         return Programming(
             step.stage,
             step.message,

@@ -25,6 +25,8 @@ class Stage(StrEnum):
     """The API server refuses the object."""
     REPLACING = "Replacing"
     """An object that cannot be changed goes, so that another can take its name."""
+    AWAITING = "Awaiting"
+    """The scheduler is told once something has happened, such as the release of all pods."""
     PROGRAMMED = names.CONDITION_PROGRAMMED
     OUTDATED = "OutdatedObjectKept"
     """The scheduler works with an older object, since the server does not let it be changed."""

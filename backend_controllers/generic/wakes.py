@@ -71,6 +71,18 @@ def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
     )
 
 
+def pod_freed_or_lost(old: Pod | None, new: Pod | None) -> bool:
+    """A pod came, was released, got a node, ended, or is going."""
+    if old is None or new is None:
+        return True
+    return (
+        old.spec.scheduling_gates != new.spec.scheduling_gates
+        or old.spec.node_name != new.spec.node_name
+        or old.metadata.is_terminating != new.metadata.is_terminating
+        or old.status.phase != new.status.phase
+    )
+
+
 def _told(pod: Pod) -> object:
     return [condition for condition in pod.status.conditions if condition.type in _TOLD]
 

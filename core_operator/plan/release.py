@@ -36,6 +36,7 @@ class Waiting(StrEnum):
     FOR_ACCEPTANCE = "NotAccepted"
     FOR_PROGRAM = "NotProgrammed"
     FOR_BASE = "BaseGangNotScheduled"
+    FOR_WITHDRAWAL = "StillProgrammed"
     FOR_MINIMUM = "SurplusHeld"
     FOR_FRESH_MEMBERS = "MembersRecreated"
     FOR_NOTHING = ""
@@ -77,6 +78,7 @@ def plan_release(
         hold = _unreferenced(groups)
     else:
         hold = hold or _unprogrammed(gang, record) or _base_unplaced(base)
+    hold = hold or _not_withdrawn(gang, groups, record)
     held = tuple((group, pod) for group in groups for pod in group.live if has_gate(pod, gate))
     together = placed or record.release.surplus is SurplusRelease.WITH_MEMBERS
     ungate = tuple(pod for group, pod in held if hold is None and (together or group.has(pod)))
@@ -171,6 +173,28 @@ def _unprogrammed(gang: PodGang, record: SchedulerBackendSpec) -> _Hold | None:
     if _holds(gang, names.CONDITION_PROGRAMMED):
         return None
     return _Hold(Waiting.FOR_PROGRAM, f"backend {backend} has not programmed the gang")
+
+
+def _not_withdrawn(
+    gang: PodGang, groups: Sequence[GroupPods], record: SchedulerBackendSpec
+) -> _Hold | None:
+    """A scheduler that must not see a gang half released must not know it while it is held.
+
+    It knows one whose members were lost after an earlier release. As long as one of them has a
+    node, the gang runs, and what is lost of it is only replaced. One member has no half.
+    """
+    gate = record.scheduling_gate
+    members = [pod for group in groups for pod in group.live if group.has(pod)]
+    if (
+        record.release.programs is not ProgramsRelease.AFTER_RELEASE
+        or not _holds(gang, names.CONDITION_PROGRAMMED)
+        or sum(group.minimum for group in groups) < 2
+        or any(map(is_bound, members))
+        or not any(has_gate(pod, gate) for pod in members)
+    ):
+        return None
+    backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+    return _Hold(Waiting.FOR_WITHDRAWAL, f"backend {backend} has not withdrawn the lost gang")
 
 
 def _base_unplaced(base: BaseState | None) -> _Hold | None:

@@ -73,6 +73,7 @@ def _control_plane(minor: Minor) -> Build:
 
 
 _KAI = "github.com/kai-scheduler/KAI-scheduler"
+_KOORDINATOR = "github.com/koordinator-sh/koordinator"
 _VOLCANO = "volcano.sh/volcano"
 
 BUILDS = {
@@ -85,6 +86,13 @@ BUILDS = {
             packages=(f"{_KAI}/cmd/scheduler", f"{_KAI}/cmd/binder"),
             programs=("kai-scheduler", "kai-binder"),
             assets=((_KAI, "deployments/kai-scheduler/crds/*.yaml"),),
+        ),
+        Build(
+            name="koordinator",
+            packages=(f"{_KOORDINATOR}/cmd/koord-scheduler",),
+            programs=("koord-scheduler",),
+            assets=((_KOORDINATOR, "config/crd/bases/scheduling.*.yaml"),),
+            on_demand=True,
         ),
         Build(
             name="volcano",

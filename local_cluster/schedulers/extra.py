@@ -26,6 +26,6 @@ class ExtraScheduler:
     ready_words: dict[str, str]
     """By component: what its log says once it works."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """By path below the cluster's directory: what its programs read."""
+    """By path below the cluster's directory: what its programs read; `{kubeconfig}` is filled in."""
     ready_objects: tuple[tuple[str, Callable[[Object], bool]], ...] = ()
     """(collection path, condition): what one of the objects there is like once it works."""

@@ -90,7 +90,8 @@ class ReleaseRules(KubeModel):
 
     programs: ProgramsRelease = ProgramsRelease.BEFORE_RELEASE
     """BeforeRelease: pods wait for the Programmed condition. AfterRelease: the backend waits for
-    every existing member to be released; pods then wait for Accepted only."""
+    every existing member to be released; pods then wait for Accepted, and for Programmed to be
+    withdrawn if all members of a gang were lost."""
 
     member_lost: MemberLost = MemberLost.REPLACE
     """Replace: only the lost member is created again. RecreateGang: all members that are not bound

@@ -51,7 +51,7 @@ def test_unknown_scheduler_is_refused_with_those_that_exist(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     said = _refusal(capsys, "up", "--scheduler", "slurm")
-    assert said == "there is no scheduler 'slurm'. Choose from kai, volcano."
+    assert said == "there is no scheduler 'slurm'. Choose from kai, koordinator, volcano."
     assert _no_cluster_left(home)
 
 

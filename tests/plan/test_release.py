@@ -233,6 +233,41 @@ def test_a_backend_that_programs_after_the_release_only_has_to_accept() -> None:
     assert released(pods, accepted, AFTER_RELEASE).ungate == tuple(pods)
 
 
+@pytest.mark.parametrize(
+    ("states", "ungated"),
+    [
+        ([GATED, GATED], []),
+        ([RELEASED, GATED], []),
+        ([GATED, GATED, READY], []),
+        ([BOUND, GATED], ["1"]),
+        ([RELEASED, RELEASED, GATED], ["2"]),
+    ],
+    ids=["all lost", "one lost while it waits", "surplus runs", "one of two", "surplus is held"],
+)
+def test_a_gang_that_was_lost_is_released_again_only_when_it_is_withdrawn(
+    states: list[PodState], ungated: list[str]
+) -> None:
+    pods, accepted = pods_in(*states), condition("Accepted")
+    known = gang_of(pods, 2, accepted, PROGRAMMED)
+    plan = released(pods, known, AFTER_RELEASE)
+    assert indexes(plan.ungate) == ungated
+    if not ungated:
+        assert plan.reason is Waiting.FOR_WITHDRAWAL
+        assert plan.waiting == "backend example has not withdrawn the lost gang"
+    withdrawn = gang_of(pods, 2, accepted, condition("Programmed", "False"))
+    free = released(pods, withdrawn, AFTER_RELEASE)
+    assert indexes(free.ungate) == [str(i) for i, state in enumerate(states) if state is GATED]
+    # Where objects come first, they are there all the time.
+    usual = released(pods, known)
+    assert indexes(usual.ungate) == indexes(free.ungate)
+
+
+def test_a_gang_of_one_is_released_again_at_once() -> None:
+    pods = pods_in(GATED)
+    known = gang_of(pods, 1, condition("Accepted"), PROGRAMMED)
+    assert indexes(released(pods, known, AFTER_RELEASE).ungate) == ["0"]
+
+
 def test_only_our_gate_decides_who_is_released() -> None:
     pods = [pod(0, replace(GATED, gates=("quota",))), pod(1, replace(GATED, gates=(GATE, "q")))]
     plan = released(pods, gang_of(pods, 2, PROGRAMMED))

@@ -143,6 +143,20 @@ def test_the_first_release_needs_the_whole_gang_its_backend_and_its_base(case: C
 
 @QUICK
 @given(cases())
+def test_a_scheduler_that_is_told_after_the_release_knows_no_gang_that_begins(case: Case) -> None:
+    if case.record.release.programs != "AfterRelease" or any(
+        p.spec.node_name for p in case.members
+    ):
+        return
+    assert case.gang.status is not None
+    true = {c.type for c in case.gang.status.conditions if c.status == "True"}
+    released = {p.metadata.uid for p in case.plan.ungate}
+    if released & {p.metadata.uid for p in case.members}:
+        assert "Programmed" not in true or sum(group.minimum for group in case.groups) == 1
+
+
+@QUICK
+@given(cases())
 def test_surplus_that_is_to_wait_is_not_released_before_the_minimum_is_bound(case: Case) -> None:
     if case.record.release.surplus == "WithMembers":
         return

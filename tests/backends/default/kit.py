@@ -146,6 +146,7 @@ class Known:
 
     pods: tuple[Pod, ...] = ()
     objects: dict[Resource, tuple[Watched, ...]] = field(default_factory=dict)
+    leaving: tuple[Pod, ...] = ()
 
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
         return self.objects.get(resource, ())

@@ -76,6 +76,13 @@ def test_a_placed_gang_has_no_use_for_old_words() -> None:
     assert status_of(told(RUNS))["phase"] == "Running"
 
 
+def test_a_gang_that_awaits_its_release_is_accepted_and_not_programmed() -> None:
+    waits = Programming(Stage.AWAITING, "objects follow the release", generation=2)
+    said = conditions(told(programming=waits))
+    assert said["Accepted"] == ("True", "Accepted", "")
+    assert said["Programmed"] == ("False", "Awaiting", "objects follow the release")
+
+
 def test_what_the_scheduler_cannot_do_is_listed() -> None:
     refused = Programming(Stage.UNSUPPORTED, generation=2, refusals=("one thing", "another"))
     said = conditions(told(programming=refused))

@@ -7,7 +7,7 @@ import msgspec
 from backend_controllers.generic import wakes
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import Metadata, OwnerReference
-from shared_api.kube.pods import PodCondition, PodSpec, PodStatus
+from shared_api.kube.pods import PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.predicates import Watched
 from tests.backends.generic.samples import gang, going, pod
@@ -81,3 +81,14 @@ def test_of_a_pods_conditions_only_those_that_are_told_are_news() -> None:
     assert wakes.pod_moved_on(saying(), saying(full))
     started = PodCondition("PodReadyToStartContainers", "True")
     assert not wakes.pod_moved_on(saying(full), saying(full, started))
+
+
+def test_a_translation_that_follows_pods_follows_their_gates_nodes_and_ends() -> None:
+    held = pod("a-0", node="")
+    gated = msgspec.structs.replace(held, spec=PodSpec(scheduling_gates=(SchedulingGate("g"),)))
+    bound = msgspec.structs.replace(held, spec=PodSpec(node_name="n"))
+    ended = msgspec.structs.replace(held, status=PodStatus(phase="Failed"))
+    for old, new in ((None, held), (held, None), (gated, held), (held, bound), (held, ended)):
+        assert wakes.pod_freed_or_lost(old, new)
+    assert wakes.pod_freed_or_lost(bound, going(bound))
+    assert not wakes.pod_freed_or_lost(pod("a-0"), pod("a-0", ready=True))

@@ -84,6 +84,8 @@ def on_topology(name: str = "net") -> Object:
 class GivenFacts:
     """Facts that a test states."""
 
+    leaving: tuple[Pod, ...] = ()
+
     def __init__(
         self, *objects: tuple[Resource, Watched], pods: tuple[Pod, ...] = (), queues: bool = True
     ) -> None:

@@ -59,6 +59,8 @@ async def spoken(client: Client) -> Dialect:
 class LiveFacts:
     """The facts about a gang, from caches."""
 
+    leaving: tuple[Pod, ...] = ()
+
     def __init__(self, stage: "Stage", gang: PodGang) -> None:
         self._caches = stage.caches
         everything = (pod for pod in stage.pods if not pod.metadata.is_terminating)

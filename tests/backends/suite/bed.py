@@ -46,6 +46,8 @@ class Bed:
         kubectl, manifests = self.cluster.kubectl, list(self._manifests())
         kubectl("apply", "--server-side", "-f", "-", input=_listing(manifests))
         self._until_serving()
+        if self.contender.settled:
+            kubectl("wait", *self.contender.settled, f"--timeout={PATIENCE:.0f}s")
         yield self
         if lent:
             self._remove(manifests)
@@ -122,6 +124,7 @@ class Bed:
         kubectl("wait", "--for=condition=Ready", node, "--timeout=60s")
 
     def _manifests(self) -> Iterator[dict[str, Any]]:
+        yield from (dict(manifest) for manifest in self.contender.objects)
         yield from map(_alone, self._rendered("core"))
         for name in self.contender.backends:
             for manifest in self._rendered(f"backends/{name}"):

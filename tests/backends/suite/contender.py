@@ -18,6 +18,7 @@ from local_cluster.versions import DEFAULT_MINOR
 from shared_api.kube.resources import Resource
 
 GANG, GROUP_SET, GROUP = (f"TopologyRequired{level}" for level in ("Gang", "GroupSet", "Group"))
+PREFERRED_GANG = "TopologyPreferredGang"
 PREFERRED = frozenset(f"TopologyPreferred{level}" for level in ("Gang", "GroupSet", "Group"))
 
 
@@ -62,6 +63,10 @@ class Contender:
     """Put to every test; the others only to those that depend on the scheduler."""
     landscape: Landscape | None = None
     """Where its scheduler does not find domains in the labels of nodes."""
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """What its administrator has made, such as a description of the network."""
+    settled: tuple[str, ...] = ()
+    """What `kubectl wait` is told to wait for once they are made."""
 
     @property
     def name(self) -> str:
@@ -105,6 +110,38 @@ KAI = Contender(
     whole=True,
 )
 
+KOORDINATOR = Contender(
+    backend="koordinator",
+    processes=("koord-scheduler",),
+    scheduler_name="koord-scheduler",
+    group="scheduling.sigs.k8s.io",
+    short="fits {fits} of {of}: ",
+    # Which of the causes a pod names changes from one attempt to the next.
+    short_in_set=r"\d (?:not placed: |waits? for )",
+    cramped="fits 1 of 2 pods in RackLayer/",
+    topology=frozenset({GANG, PREFERRED_GANG}),
+    extra="koordinator",
+    beside="default",
+    whole=True,
+    objects=(
+        {
+            "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+            "kind": "ClusterNetworkTopology",
+            "metadata": {"name": "default"},
+            "spec": {
+                "networkTopologySpec": [
+                    {"topologyLayer": "RackLayer", "labelKey": ["example.com/rack"]},
+                    {"topologyLayer": "NodeTopologyLayer", "parentTopologyLayer": "RackLayer"},
+                ]
+            },
+        },
+    ),
+    settled=(
+        "clusternetworktopologies/default",
+        "--for=jsonpath={.status.detailStatus[0].nodeNum}",
+    ),
+)
+
 
 def _hyper_node(level: str, selected_by: Mapping[str, str]) -> dict[str, Any]:
     selector = {"labelMatch": {"matchLabels": dict(selected_by)}}
@@ -139,6 +176,7 @@ CONTENDERS = (
     # Each group tells how far it got in the best place; nobody speaks for the whole tree.
     _default("1 of 2 pods fit", minor="1.37", topology=frozenset({GANG, GROUP_SET, GROUP})),
     KAI,
+    KOORDINATOR,
     VOLCANO,
 )
 WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)

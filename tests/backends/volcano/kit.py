@@ -73,6 +73,8 @@ def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> PodGan
 class GivenFacts:
     """Facts that a test states; there is an open queue `default` unless it says otherwise."""
 
+    leaving: tuple[Pod, ...] = ()
+
     def __init__(
         self, *objects: tuple[Resource, Watched], pods: tuple[Pod, ...] = (), queues: bool = True
     ) -> None:

@@ -1,0 +1,83 @@
+"""A gang as Koordinator's PodGroups: one per group, tied into one gang by their names.
+
+Each names all of them, so that Koordinator binds the members of all groups or of none. The
+minimum of a group is its `minMember`, and its members are exactly so many pods. Nothing that
+Koordinator writes is in a manifest.
+"""
+
+import json
+
+from backend_controllers.contract import Facts, Rendered, Translation
+from backend_controllers.koordinator import terms
+from backend_controllers.koordinator.api import KEY_GANG_GROUPS, KEY_TOPOLOGY, PODGROUPS
+from backend_controllers.koordinator.holding import (
+    AWAITS,
+    AWAITS_AGAIN,
+    UNREACHABLE,
+    Knowledge,
+    knowledge_of,
+)
+from backend_controllers.koordinator.membership import gang_groups, pod_group_name, preparations
+from backend_controllers.koordinator.options import Notes, Speech
+from backend_controllers.koordinator.placement import placement_of
+from shared_api.models import JsonObject, PodGang, PodGroup
+
+_AWAITED = {Knowledge.NOTHING: AWAITS, Knowledge.HELD: AWAITS_AGAIN, Knowledge.ALL: ""}
+
+
+def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
+    """The PodGroups of a gang as far as they may be there, or all that stands against them."""
+    notes = Notes([], [])
+    placement = placement_of(speech, gang, facts, notes)
+    annotations = terms.annotations_of(speech, gang, notes)
+    annotations[KEY_GANG_GROUPS] = _tie(gang)
+    if placement.annotation:
+        annotations[KEY_TOPOLOGY] = placement.annotation
+    timeout = terms.timeout_of(speech, gang, notes)
+    if gang.spec.reuse_reservation_ref is not None:
+        notes.remarks.append("reservations are not taken over: Koordinator's are made by hand")
+    if notes.refusals:
+        return Translation(refusals=tuple(notes.refusals), remarks=tuple(notes.remarks))
+    knowledge = knowledge_of(gang, facts)
+    if knowledge is Knowledge.ALL and placement.awaits and not facts.owned(PODGROUPS):
+        knowledge = Knowledge.NOTHING
+    groups = () if knowledge is Knowledge.NOTHING else gang_groups(gang)
+    return Translation(
+        objects=tuple(
+            Rendered(PODGROUPS, _manifest(gang, group, annotations, timeout, knowledge))
+            for group in groups
+        ),
+        remarks=tuple(notes.remarks),
+        preparations=preparations(speech, gang, is_gathered=bool(placement.annotation)),
+        awaits="" if knowledge is Knowledge.ALL else placement.awaits or _AWAITED[knowledge],
+    )
+
+
+def _manifest(
+    gang: PodGang,
+    group: PodGroup,
+    annotations: JsonObject,
+    timeout: int | None,
+    knowledge: Knowledge,
+) -> JsonObject:
+    is_held = knowledge is Knowledge.HELD
+    spec: JsonObject = {"minMember": UNREACHABLE if is_held else group.min_replicas}
+    if timeout is not None:
+        spec["scheduleTimeoutSeconds"] = timeout
+    return {
+        "apiVersion": PODGROUPS.api_version,
+        "kind": PODGROUPS.kind,
+        "metadata": {
+            "name": pod_group_name(gang, group.name),
+            "namespace": gang.metadata.namespace,
+            "annotations": annotations,
+        },
+        "spec": spec,
+    }
+
+
+def _tie(gang: PodGang) -> str:
+    """All PodGroups of the gang, the same text on each of them: Koordinator compares it."""
+    namespace = gang.metadata.namespace
+    names = (f"{namespace}/{pod_group_name(gang, group.name)}" for group in gang_groups(gang))
+    return json.dumps(sorted(names), separators=(",", ":"))
