@@ -120,7 +120,9 @@ async def test_every_right_is_used_and_none_is_missing(
         }
         for account in accounts
     }
-    expected = {account: {"refused": [], "unused": []} for account in accounts}
+    expected: dict[str, dict[str, list[str]]] = {
+        account: {"refused": [], "unused": []} for account in accounts
+    }
     assert found == expected, json.dumps(found, indent=1)
 
 
