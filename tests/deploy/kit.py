@@ -29,7 +29,9 @@ def rendered(cluster: Cluster, folder: str) -> list[Object]:
 def install(cluster: Cluster, folder: str, *backends: str) -> None:
     """Apply a folder as it is; return when core and those backends serve."""
     namespace = json.dumps(dedicated_namespace(NAMESPACE))
-    cluster.kubectl("apply", "--server-side", "-f", "-", input=namespace)
+    # Under another name than that of `kubectl apply`, which would take back what it does not have.
+    ours = ("--server-side", "--field-manager=local-cluster")
+    cluster.kubectl("apply", *ours, "-f", "-", input=namespace)
     cluster.kubectl("apply", "--server-side", "-k", str(DEPLOY / folder))
     awaited = {"core-operator", "all-in-one", *(f"backend-{name}" for name in backends)}
     for manifest in rendered(cluster, folder):
@@ -58,6 +60,8 @@ def until_available(cluster: Cluster, *backends: str) -> None:
 
 def uninstall(cluster: Cluster, folder: str) -> None:
     """Delete a folder as the page on operating says; return when nothing of it is left."""
+    if cluster.kubectl("get", "namespace", NAMESPACE, check=False).returncode:
+        return
     patience = f"--timeout={PATIENCE:.0f}s"
     cluster.kubectl("delete", "--ignore-not-found", "-k", str(DEPLOY / folder), patience)
     wait_until(
