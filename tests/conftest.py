@@ -13,11 +13,19 @@ from local_cluster.pytest_plugin import (
     kai_cluster,
     namespace,
     volcano_cluster,
+    yunikorn_cluster,
 )
 from local_cluster.schedulers import EXTRA_SCHEDULERS
 from local_cluster.versions import DEFAULT_MINOR, MINORS
 
-__all__ = ["cluster", "control_plane", "kai_cluster", "namespace", "volcano_cluster"]
+__all__ = [
+    "cluster",
+    "control_plane",
+    "kai_cluster",
+    "namespace",
+    "volcano_cluster",
+    "yunikorn_cluster",
+]
 
 _OTHERS = (*EXTRA_SCHEDULERS, *(minor for minor in MINORS if minor != DEFAULT_MINOR))
 

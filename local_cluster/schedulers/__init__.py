@@ -1,10 +1,13 @@
 """Schedulers that can run beside kube-scheduler, each a module: what to build, install and start."""
 
 from local_cluster.errors import ClusterError
-from local_cluster.schedulers import kai, volcano
+from local_cluster.schedulers import kai, volcano, yunikorn
 from local_cluster.schedulers.extra import ExtraScheduler
 
-EXTRA_SCHEDULERS = {scheduler.name: scheduler for scheduler in (kai.SCHEDULER, volcano.SCHEDULER)}
+EXTRA_SCHEDULERS = {
+    scheduler.name: scheduler
+    for scheduler in (kai.SCHEDULER, volcano.SCHEDULER, yunikorn.SCHEDULER)
+}
 
 
 def extra_scheduler(name: str) -> ExtraScheduler:
