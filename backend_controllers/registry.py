@@ -12,6 +12,7 @@ MODULES: Mapping[str, str] = {
     "default": "backend_controllers.default",
     "kai": "backend_controllers.kai",
     "volcano": "backend_controllers.volcano",
+    "yunikorn": "backend_controllers.yunikorn",
 }
 """Each module declares its backend as `BACKEND`."""
 

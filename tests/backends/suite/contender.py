@@ -12,8 +12,11 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from backend_controllers.volcano.api import HYPERNODES
+from backend_controllers.yunikorn.api import KEY_QUEUE
 from local_cluster.components import SCHEDULER
 from local_cluster.schedulers.kai import QUEUE
+from local_cluster.schedulers.yunikorn import QUEUE as YUNIKORN_QUEUE
+from local_cluster.schedulers.yunikorn import URGENT_QUEUE
 from local_cluster.versions import DEFAULT_MINOR
 from shared_api.kube.resources import Resource
 
@@ -62,6 +65,10 @@ class Contender:
     """Put to every test; the others only to those that depend on the scheduler."""
     landscape: Landscape | None = None
     """Where its scheduler does not find domains in the labels of nodes."""
+    ranks: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """By priority: what a set is annotated with where the priority alone takes nobody's room."""
+    farewell: str = "1s"
+    """How long a pod that is preempted takes to end."""
 
     @property
     def name(self) -> str:
@@ -128,6 +135,22 @@ VOLCANO = Contender(
     landscape=Landscape(HYPERNODES, _hyper_node),
 )
 
+YUNIKORN = Contender(
+    backend="yunikorn",
+    processes=("yunikorn-scheduler",),
+    scheduler_name="yunikorn",
+    group="yunikorn.apache.org",
+    short="room is held for {fits} of {of} pods",
+    short_in_set=r"\d (?:not placed: |waits? for )",
+    extra="yunikorn",
+    options={"defaultQueue": YUNIKORN_QUEUE},
+    beside="default",
+    whole=True,
+    ranks={90: {KEY_QUEUE: URGENT_QUEUE}},
+    # It tells of preemptions every two seconds, and only of pods that are still there.
+    farewell="5s",
+)
+
 CONTENDERS = (
     _default(minor="1.35"),
     _default(topology=frozenset({GANG}), whole=True),
@@ -140,6 +163,7 @@ CONTENDERS = (
     _default("1 of 2 pods fit", minor="1.37", topology=frozenset({GANG, GROUP_SET, GROUP})),
     KAI,
     VOLCANO,
+    YUNIKORN,
 )
 WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)
 
