@@ -83,6 +83,7 @@ lock: $(STAMP) ## Renew requirements.lock from pyproject.toml
 	@$(PY) -m pip install --quiet uv
 	@$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements.lock pyproject.toml
+	@$(PY) deploy/image/runtime_lock.py
 
 clean: ## Stop clusters of this project; remove the environment and build output (not the compile cache)
 	@if [ -x $(PY) ]; then $(PY) -m local_cluster down --all; fi

@@ -139,6 +139,9 @@ class Reads:
     it is about none, of all gangs that are not placed yet."""
     about: Callable[[Watched], tuple[str, str] | None] | None = None
     """Namespace and name of the gang that such an object is news about, for `mirror` too."""
+    through: Resource | None = None
+    """Where that is not a gang: the kind of what it is, which is read too, and is about one. A kind
+    that is about several things is listed once for each, with the same selector."""
 
 
 @dataclass(frozen=True, slots=True)

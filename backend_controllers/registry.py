@@ -13,6 +13,7 @@ MODULES: Mapping[str, str] = {
     "kai": "backend_controllers.kai",
     "koordinator": "backend_controllers.koordinator",
     "volcano": "backend_controllers.volcano",
+    "yunikorn": "backend_controllers.yunikorn",
 }
 """Each module declares its backend as `BACKEND`."""
 

@@ -22,12 +22,12 @@ from core_operator.children import AT_ONCE
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
 from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
 from core_operator.plan.preparation import (
-    GangRef,
     NotYet,
     Preparation,
     is_held,
     patch_for,
     preparation_of,
+    reference_to,
 )
 from core_operator.plan.startup_order import Waiter, in_order
 from core_operator.plan.statuses.reasons import Blocked, Blocking
@@ -117,7 +117,7 @@ class PodCliqueReconciler:
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
-        made = _manifests(clique, plan.create, gang, backend, record)
+        made = _manifests(clique, plan.create, gang, record)
         claiming = (self._sharing.with_claims(pcs, clique, manifest) for manifest in made)
         manifests = [in_order(clique, manifest, self._waiter) for manifest in claiming]
         if manifests:
@@ -194,12 +194,10 @@ def _manifests(
     clique: PodClique,
     new_pods: Iterable[NewPod],
     gang: PodGang,
-    backend: str,
     record: SchedulerBackendSpec,
 ) -> Iterable[JsonObject]:
     """The pods to create that can be: those whose preparation is known."""
-    metadata, minimum = gang.metadata, clique.spec.minimum
-    reference = GangRef(metadata.name, metadata.uid or "", metadata.namespace or "", backend)
+    reference, minimum = reference_to(gang), clique.spec.minimum
     for new in new_pods:
         patch = patch_for(record, gang.status, clique.metadata.name, new.index, minimum)
         if not isinstance(patch, NotYet):

@@ -27,6 +27,7 @@ from core_operator.plan.release import (
     ungate_patch,
 )
 from core_operator.plan.statuses.podgang import podgang_status
+from core_operator.recreations import Recreations
 from core_operator.status_reconcilers import status_of
 from core_operator.view import condition
 from core_operator.workshop import Workshop
@@ -60,6 +61,7 @@ class PodGangReconciler:
         self._gangs = Target(kinds.GANGS, shop.view.caches.gangs)
         self._pods = Target(PODS, shop.view.caches.pods)
         self._filling_since: dict[ObjectKey, float] = {}
+        self._recreations = Recreations(shop.clock)
         self.wake: Callable[[ObjectKey], None] = lambda _: None
         """Has a gang looked at that waits for this one."""
 
@@ -69,6 +71,7 @@ class PodGangReconciler:
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or self._view.gang(key.namespace, key.name, pcs) is None:
             self._filling_since.pop(key, None)
+            self._recreations.forget(key)
             return None
         instance = gang_named(self._view.expansion(pcs), key.name)
         if instance is None:
@@ -85,10 +88,13 @@ class PodGangReconciler:
         if await self._applier.apply(self._gangs, manifest, behalf) is not Written.UNCHANGED:
             # What follows is decided from the gang as the cache will show it.
             return None
+        # Before it is told, which ends the recreation: a crash in between only repeats it.
+        await self._recreate(situation, behalf)
         await self._tell(situation, behalf)
-        await self._release(situation, behalf)
+        pause = self._pause(key, situation)
+        await self._release(situation, behalf, hold=pause > 0)
         self._wake_scaled(situation)
-        return None
+        return Result(requeue_after=pause) if pause > 0 else None
 
     def _look(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> "Situation":
         cliques = self._view.cliques_of(gang, pcs)
@@ -138,7 +144,23 @@ class PodGangReconciler:
             # About the set, where one Event speaks for all its gangs.
             self._shop.tell(situation.pcs, choice.reason, choice.message, warning=not choice.ok)
 
-    async def _release(self, situation: "Situation", behalf: Behalf) -> None:
+    async def _recreate(self, situation: "Situation", behalf: Behalf) -> None:
+        async def delete(pod: Pod) -> None:
+            await self._applier.delete(self._pods, pod, behalf)
+
+        parallel = self._shop.settings.concurrency.writes
+        stranded = situation.release.recreate if situation.release is not None else ()
+        await slow_start(stranded, delete, limit=parallel)
+
+    def _pause(self, key: ObjectKey, situation: "Situation") -> float:
+        """Seconds for which a gang stays held that its scheduler gives up time and again."""
+        if situation.release is not None and situation.release.afresh:
+            self._recreations.note(key)
+        elif all(group.is_placed for group in situation.groups):
+            self._recreations.forget(key)
+        return self._recreations.wait(key)
+
+    async def _release(self, situation: "Situation", behalf: Behalf, *, hold: bool) -> None:
         record, release = situation.record, situation.release
         if record is None or release is None:
             return
@@ -149,20 +171,16 @@ class PodGangReconciler:
             patch = Patch(cast("list[JsonObject]", steps), PatchType.JSON)
             await self._applier.patch(self._pods, pod, patch, behalf)
 
-        async def delete(pod: Pod) -> None:
-            await self._applier.delete(self._pods, pod, behalf)
-
         async def strip(entry: tuple[Pod, tuple[str, ...]]) -> None:
             pod, keys = entry
             metadata = {"uid": pod.metadata.uid, "annotations": dict.fromkeys(keys)}
             await self._applier.patch(self._pods, pod, Patch({"metadata": metadata}), behalf)
 
-        if situation.may_release:
+        if situation.may_release and not hold:
             # All at once: a gang is no gang while some of its pods are held.
             await slow_start(release.ungate, ungate, limit=parallel, first=parallel)
             if release.ungate and not has_begun(situation.groups):
                 self._shop.metrics.released.inc()
-        await slow_start(release.recreate, delete, limit=parallel)
         await slow_start(annotations_to_drop(situation.groups, record), strip, limit=parallel)
 
     def _wake_scaled(self, situation: "Situation") -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from core_operator.plan.autoscalers import Autoscaler
 from core_operator.plan.pods import is_bound, is_live
+from core_operator.plan.preparation import incarnation_of
 from core_operator.plan.startup_order import awaited_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -105,7 +106,7 @@ def _conditions(gang: PodGang) -> object:
 def _of_pods(gang: PodGang) -> object:
     preparations = gang.status.pod_preparations if gang.status is not None else ()
     backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
-    return gang.metadata.uid, backend, preparations
+    return gang.metadata.uid, backend, preparations, incarnation_of(gang)
 
 
 def backend_differs(

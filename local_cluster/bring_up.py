@@ -25,6 +25,7 @@ from local_cluster.furnishing import furnish, install
 from local_cluster.kubeconfig import extract_context, write_kubeconfig
 from local_cluster.ready_binaries import assets_from_environment
 from local_cluster.schedulers import extra_scheduler
+from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.versions import Minor, minor_of
 
 _TRIES_FOR_PORTS = 3
@@ -38,6 +39,8 @@ def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: S
     minor = minor_of(options.kubernetes)
     _free_ports(options.api_port)  # a taken port is told before anything is built
     extras = [extra_scheduler(name) for name in options.schedulers]
+    for extra in extras:
+        _require_free(extra)
     programs = _programs(minor)
     kwok = ensure_built(build_of("kwok")) if options.nodes and options.parts == "all" else None
     built = {extra.name: ensure_built(build_of(extra.build)) for extra in extras}
@@ -147,6 +150,19 @@ def _start_control_plane(
         ),
     ):
         cluster.control.start(component)
+
+
+def _require_free(extra: ExtraScheduler) -> None:
+    for port in extra.fixed_ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+            except OSError:
+                raise ClusterError(
+                    f"port {port} is taken, and {extra.name} can use no other",
+                    f"Stop what listens on it, perhaps another cluster with {extra.name}",
+                ) from None
 
 
 def _free_ports(api: int) -> Ports:

@@ -5,6 +5,7 @@ The clusters are leashed, so a killed test run leaves nothing behind. Two variab
 user's kubeconfig, `CLUSTER_SOURCE=k3s` from a container.
 """
 
+import fcntl
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.container import k3s_kubeconfig
 from local_cluster.lifecycle import down, up
+from local_cluster.places import builds_directory
 from local_cluster.versions import DEFAULT_MINOR
 
 ControlPlane = Callable[[str], Cluster]
@@ -71,6 +73,23 @@ def volcano_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
     options = ClusterOptions(schedulers=("volcano",), process_node=False)
     with running_cluster(options, tmp_path_factory) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def yunikorn_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with YuniKorn beside kube-scheduler; of all test runs one at a time has it."""
+    options = ClusterOptions(schedulers=("yunikorn",), process_node=False)
+    with _alone("yunikorn"), running_cluster(options, tmp_path_factory) as running:
+        yield running
+
+
+@contextmanager
+def _alone(scheduler: str) -> Iterator[None]:
+    """Wait for other test runs with a scheduler of which there can be only one."""
+    builds_directory().mkdir(parents=True, exist_ok=True)
+    with (builds_directory() / f"{scheduler}-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,8 @@ RESERVED_PREFIX = "grove.io/"
 ANNOTATION_STARTUP_ORDER = "grove.io/startup-order"
 STARTUP_AFTER = "after "
 STARTUP_CLEARED = "cleared"
+# What the init container asks for that waits; schedulers that reserve room count it.
+STARTUP_REQUESTS = {"cpu": "100m", "memory": "32Mi"}
 
 # Scheduling gates. A backend's record names the one that its pods are created with.
 GATE_PODGANG = "grove.io/podgang"

@@ -14,6 +14,7 @@ from local_cluster.pytest_plugin import (
     koordinator_cluster,
     namespace,
     volcano_cluster,
+    yunikorn_cluster,
 )
 from local_cluster.schedulers import EXTRA_SCHEDULERS
 from local_cluster.versions import DEFAULT_MINOR, MINORS
@@ -25,6 +26,7 @@ __all__ = [
     "koordinator_cluster",
     "namespace",
     "volcano_cluster",
+    "yunikorn_cluster",
 ]
 
 _OTHERS = (*EXTRA_SCHEDULERS, *(minor for minor in MINORS if minor != DEFAULT_MINOR))

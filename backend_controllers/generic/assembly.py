@@ -122,7 +122,12 @@ class Assembly:
         for reads in dialect.reads:
             cache_read = caches.read[reads.resource]
             if reads.translated and reads.about is not None:
-                feed(gangs.queue, cache_read, _told_about(reads), when=wakes.shows_other)
+                feed(
+                    gangs.queue,
+                    cache_read,
+                    _told_about(reads, dialect, caches),
+                    when=wakes.shows_other,
+                )
             elif reads.translated:
                 feed(
                     gangs.queue,
@@ -146,7 +151,7 @@ class Assembly:
                 feed(telling.queue, cache, of_object, when=wakes.shows_other, delay=soon)
         for reads in dialect.reads:
             if reads.about is not None:
-                keys = statuses.noticing(_told_about(reads))
+                keys = statuses.noticing(_told_about(reads, dialect, caches))
                 cache_read = caches.read[reads.resource]
                 feed(telling.queue, cache_read, keys, when=wakes.shows_other, delay=soon)
 
@@ -208,11 +213,20 @@ def _owner_of(kind: str) -> Callable[[Watched], Iterable[ObjectKey]]:
     return keys
 
 
-def _told_about(reads: Reads) -> Callable[[Watched], Iterable[ObjectKey]]:
+def _told_about(
+    reads: Reads, dialect: Dialect, caches: Caches
+) -> Callable[[Watched], Iterable[ObjectKey]]:
+    between = [each for each in dialect.reads if each.resource == reads.through]
+
     def keys(value: Watched) -> Iterable[ObjectKey]:
         about = reads.about(value) if reads.about is not None else None
-        if about is not None:
+        if about is None:
+            return
+        if reads.through is None:
             yield ObjectKey(*about)
+        elif (found := caches.read[reads.through].get(ObjectKey(*about))) is not None:
+            for each in between:
+                yield from _told_about(each, dialect, caches)(found)
 
     return keys
 

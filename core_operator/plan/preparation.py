@@ -41,6 +41,7 @@ class GangRef:
     uid: str
     namespace: str
     backend: str
+    incarnation: int = 0
 
 
 class NotYet(enum.Enum):
@@ -105,7 +106,7 @@ def preparation_of(
     gang: PodGang, record: SchedulerBackendSpec | None, group: str, minimum: int
 ) -> Preparation:
     """What the pods of one group of a gang are made with now."""
-    reference = _reference(gang)
+    reference = reference_to(gang)
     if record is None:
         return Preparation(reference.backend, minimum)
     of_member, of_surplus = (
@@ -139,6 +140,7 @@ def placeholders(gang: GangRef, group: str, index: str) -> dict[str, str]:
         "{namespace}": gang.namespace,
         "{gang}": gang.name,
         "{gangUID}": gang.uid,
+        "{incarnation}": str(gang.incarnation),
         "{group}": group,
         "{index}": index,
     }
@@ -160,7 +162,7 @@ def must_have(
     patch = patch_for(record, gang.status, group, index or 0, minimum)
     if isinstance(patch, NotYet) or names.ANNOTATION_PREPARATION not in pod.metadata.annotations:
         return {}
-    return prepared_spec(patch, placeholders(_reference(gang), group, str(index)))
+    return prepared_spec(patch, placeholders(reference_to(gang), group, str(index)))
 
 
 def substituted(text: str, values: Mapping[str, str]) -> str:
@@ -177,10 +179,21 @@ def _in_value(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
     return value
 
 
-def _reference(gang: PodGang) -> GangRef:
+def incarnation_of(gang: PodGang) -> int:
+    """How often the members of a gang were made anew together."""
+    return (gang.status.incarnation or 0) if gang.status is not None else 0
+
+
+def reference_to(gang: PodGang) -> GangRef:
+    """The gang, as its pods are made for it."""
     metadata = gang.metadata
-    backend = metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
-    return GangRef(metadata.name, metadata.uid or "", metadata.namespace or "", backend)
+    return GangRef(
+        name=metadata.name,
+        uid=metadata.uid or "",
+        namespace=metadata.namespace or "",
+        backend=metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, ""),
+        incarnation=incarnation_of(gang),
+    )
 
 
 def digest(patch: PodPatch, gang: GangRef, group: str, record: SchedulerBackendSpec) -> str:

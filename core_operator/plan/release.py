@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, has_gate
 from core_operator.plan.pods import is_bound
+from core_operator.plan.preparation import incarnation_of
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import (
@@ -49,6 +50,10 @@ class Release:
     ungate: tuple[Pod, ...]
     recreate: tuple[Pod, ...]
     """Members to delete because another was lost before all of them were placed."""
+    is_placed: bool
+    """A member has a node."""
+    afresh: bool
+    """None has, and its scheduler knows those that were lost: the next are a new gang to it."""
     wanted: int
     """Pods that the gang should have."""
     initialized: bool
@@ -72,7 +77,9 @@ def plan_release(
     hold = _incomplete(groups)
     initialized = hold is None or (begun and _holds(gang, names.CONDITION_INITIALIZED))
     lost = not placed and not released and _recreates(gang, record)
-    if lost:
+    alive = any(group.has(pod) and is_bound(pod) for group in groups for pod in group.live)
+    afresh = not placed and not alive and (lost or _was_placed(gang, record))
+    if lost or afresh:
         hold = _Hold(Waiting.FOR_FRESH_MEMBERS, "a member was lost before the gang was placed")
     elif begun and (placed or record.release.member_lost is MemberLost.REPLACE):
         hold = _unreferenced(groups)
@@ -84,10 +91,12 @@ def plan_release(
     ungate = tuple(pod for group, pod in held if hold is None and (together or group.has(pod)))
     if hold is None and len(ungate) < len(held):
         hold = _surplus_held(groups, len(held) - len(ungate))
-    waits = hold is not None and (bool(held) or not begun or lost)
+    waits = hold is not None and (bool(held) or not begun or lost or afresh)
     return Release(
         ungate=ungate,
-        recreate=_stranded(groups, gate) if lost else (),
+        recreate=_stranded(groups, gate) if lost or afresh else (),
+        is_placed=alive,
+        afresh=afresh,
         wanted=sum(group.wanted or 0 for group in groups),
         initialized=initialized,
         released=released,
@@ -218,6 +227,18 @@ def _recreates(gang: PodGang, record: SchedulerBackendSpec) -> bool:
     # The condition tells a gang that lost a member from one whose release was interrupted.
     return record.release.member_lost is MemberLost.RECREATE_GANG and _holds(
         gang, names.CONDITION_RELEASED
+    )
+
+
+def _was_placed(gang: PodGang, record: SchedulerBackendSpec) -> bool:
+    """Tell whether a member of this incarnation had a node.
+
+    Not by a condition, which tells what is now: members are lost one after the other.
+    """
+    return (
+        record.release.member_lost is MemberLost.RECREATE_GANG
+        and gang.status is not None
+        and gang.status.placed_incarnation == incarnation_of(gang)
     )
 
 

@@ -25,7 +25,7 @@ FILE = "state"
 
 # Equal requests and limits, so that a pod which is Guaranteed stays so. Nothing is added to
 # what most pods ask for: the largest init container counts, not their sum.
-_AMOUNTS: JsonObject = {"cpu": "100m", "memory": "32Mi"}
+_AMOUNTS: JsonObject = {**names.STARTUP_REQUESTS}
 
 
 @dataclass(frozen=True, slots=True)

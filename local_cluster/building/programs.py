@@ -75,6 +75,7 @@ def _control_plane(minor: Minor) -> Build:
 _KAI = "github.com/kai-scheduler/KAI-scheduler"
 _KOORDINATOR = "github.com/koordinator-sh/koordinator"
 _VOLCANO = "volcano.sh/volcano"
+_YUNIKORN = "github.com/apache/yunikorn-k8shim"
 
 BUILDS = {
     build.name: build
@@ -99,6 +100,12 @@ BUILDS = {
             packages=(f"{_VOLCANO}/cmd/scheduler", f"{_VOLCANO}/cmd/controller-manager"),
             programs=("vc-scheduler", "vc-controller-manager"),
             assets=((_VOLCANO, "config/crd/volcano/bases/*.yaml"),),
+            on_demand=True,
+        ),
+        Build(
+            name="yunikorn",
+            packages=(f"{_YUNIKORN}/pkg/cmd/shim",),
+            programs=("yunikorn-scheduler",),
             on_demand=True,
         ),
     )

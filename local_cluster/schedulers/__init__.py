@@ -1,12 +1,17 @@
 """Schedulers that can run beside kube-scheduler, each a module: what to build, install and start."""
 
 from local_cluster.errors import ClusterError
-from local_cluster.schedulers import kai, koordinator, volcano
+from local_cluster.schedulers import kai, koordinator, volcano, yunikorn
 from local_cluster.schedulers.extra import ExtraScheduler
 
 EXTRA_SCHEDULERS = {
     scheduler.name: scheduler
-    for scheduler in (kai.SCHEDULER, koordinator.SCHEDULER, volcano.SCHEDULER)
+    for scheduler in (
+        kai.SCHEDULER,
+        koordinator.SCHEDULER,
+        volcano.SCHEDULER,
+        yunikorn.SCHEDULER,
+    )
 }
 
 

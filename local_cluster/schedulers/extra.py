@@ -29,3 +29,5 @@ class ExtraScheduler:
     """By path below the cluster's directory: what its programs read; `{kubeconfig}` is filled in."""
     ready_objects: tuple[tuple[str, Callable[[Object], bool]], ...] = ()
     """(collection path, condition): what one of the objects there is like once it works."""
+    fixed_ports: tuple[int, ...] = ()
+    """Ports that it listens on whatever it is told; one instance can have them."""

@@ -1,9 +1,9 @@
 """PodPatch: what a scheduler needs on a pod, as data that core applies without reading it.
 
 Most of these fields are immutable on a pod, so they must be known before it is created. A
-value may contain the placeholders `{namespace}`, `{gang}`, `{gangUID}`, `{group}` and
-`{index}`; exactly these tokens are replaced and every other brace stands for itself, so JSON
-in an annotation needs no escaping. There is no logic in a patch: a scheduler that needs some
+value may contain the placeholders `{namespace}`, `{gang}`, `{gangUID}`, `{incarnation}`,
+`{group}` and `{index}`; exactly these tokens are replaced and every other brace stands for
+itself, so JSON in an annotation needs no escaping. There is no logic in a patch: a scheduler that needs some
 publishes patches per gang.
 """
 
@@ -14,7 +14,7 @@ from pydantic import Field
 from shared_api.models.meta import KubeModel
 from shared_api.models.schema import Markers
 
-PLACEHOLDERS = ("{namespace}", "{gang}", "{gangUID}", "{group}", "{index}")
+PLACEHOLDERS = ("{namespace}", "{gang}", "{gangUID}", "{incarnation}", "{group}", "{index}")
 
 _Text = Annotated[str, Field(min_length=1, max_length=253)]
 # Not checked as labels: a value is one only after its placeholders are replaced.

@@ -14,7 +14,7 @@ from shared_api import names
 from shared_api.models.meta import Conditions, KubeModel, KubeObject, Name, NamespacedName
 from shared_api.models.patch import PodPatches
 from shared_api.models.podclique import Count
-from shared_api.models.schema import Int64, list_atomic, list_map, list_set
+from shared_api.models.schema import Int32, Int64, list_atomic, list_map, list_set
 
 _LabelKey = Annotated[str, Field(min_length=1, max_length=317)]
 
@@ -107,6 +107,13 @@ class PodGangStatus(KubeModel):
 
     conditions: Conditions = ()
     """Current state by aspect, each type written by one controller."""
+
+    incarnation: Int32 | None = None
+    """How often the members were made anew together, where the backend's record says RecreateGang.
+    Core counts it; a scheduler that remembers gangs by name knows each time by another one."""
+
+    placed_incarnation: Int32 | None = None
+    """The last of them of which a member had a node."""
 
     observed_generation: Int64 | None = None
     """Generation of the spec that the backend last acted on."""

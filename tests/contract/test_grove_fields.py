@@ -129,7 +129,12 @@ ADDED = {
     "PodClique": set[str](),
     "PodCliqueScalingGroup": set[str](),
     "ClusterTopologyBinding": set[str](),
-    "PodGang": {".status.observedGeneration", ".status.podPreparations"},
+    "PodGang": {
+        ".status.incarnation",
+        ".status.observedGeneration",
+        ".status.placedIncarnation",
+        ".status.podPreparations",
+    },
 }
 
 # Below these, everything is ours or the user's.

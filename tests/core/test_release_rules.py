@@ -137,6 +137,62 @@ async def test_a_gang_that_loses_a_member_before_it_is_placed_is_recreated_where
         assert (now["1"], now["2"]) == (placed["1"], placed["2"])
 
 
+async def test_members_that_are_made_anew_are_told_from_the_former_ones(
+    core_cluster: Cluster, person: Onlooker, place: Place
+) -> None:
+    app = "example.com/app"
+    backend = StandIn(
+        person.client,
+        "default",
+        preparation={"mode": "Static", "members": {"labels": {app: "{gang}-{incarnation}"}}},
+        release={"memberLost": "RecreateGang"},
+    )
+
+    def apps() -> list[str]:
+        return sorted(pod.metadata.labels[app] for pod in person.pods if not gates(pod))
+
+    def is_counted(times: int) -> bool:
+        gang = person.get(GANGS, "w-0")
+        counted = gang.status.get("incarnation", 0) if gang is not None else 0
+        return counted == times and apps() == [f"w-0-{times}"] * 2
+
+    async with backend.serving(), running_operator(core_cluster):
+        await person.create(pcs("w", clique("a", 2, podSpec=SOMEWHERE)))
+        await person.until(lambda: is_counted(0))
+        await person.until(lambda: holds(person.get(GANGS, "w-0"), names.CONDITION_RELEASED))
+        await person.delete(person.pods_of("w-0-a")["0"], PODS)
+        await person.until(lambda: is_counted(1))
+        await place.open()
+        await person.until_ready(2)
+        # One of two is lost: its scheduler still has the other, and the gang is no new one.
+        lost = person.pods_of("w-0-a")["0"]
+        await person.delete(lost, PODS)
+        await person.until(
+            lambda: (
+                (pod := person.pods_of("w-0-a").get("0")) is not None
+                and pod.metadata.uid != lost.metadata.uid
+                and is_ready(pod)
+            )
+        )
+        assert is_counted(1)
+        # One after the other: when the second goes, the first one's successor waits by itself.
+        await asyncio.to_thread(place.close)
+        lost = person.pods_of("w-0-a")["0"]
+        await person.delete(lost, PODS)
+        await person.until(
+            lambda: (
+                (pod := person.pods_of("w-0-a").get("0")) is not None
+                and pod.metadata.uid != lost.metadata.uid
+                and not gates(pod)
+            )
+        )
+        await person.delete(person.pods_of("w-0-a")["1"], PODS)
+        await person.until(lambda: is_counted(2))
+        await place.open()
+        await person.until_ready(2)
+        assert is_counted(2)
+
+
 async def test_a_lost_member_is_only_replaced_where_nothing_else_is_told(
     core_cluster: Cluster, person: Onlooker, place: Place
 ) -> None:

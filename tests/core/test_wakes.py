@@ -23,6 +23,9 @@ READY = msgspec.structs.replace(
 FAILED = msgspec.structs.replace(READY, status=PodStatus(phase="Failed"))
 
 
+PUBLISHED = {"podPreparations": [{"name": "c", "members": {"labels": {"a": "b"}}}]}
+
+
 def gang(**status: object) -> Applied[PodGang]:
     manifest = {
         "metadata": {"name": "g", "namespace": "n", "uid": "u"},
@@ -66,9 +69,10 @@ def test_readiness_that_comes_or_goes_is_told_soon() -> None:
 
 def test_pods_are_tried_again_when_their_preparation_is_published() -> None:
     bare = gang()
-    published = gang(podPreparations=[{"name": "c", "members": {"labels": {"a": "b"}}}])
+    published = gang(**PUBLISHED)
     assert wakes.pods_can_be_made(None, bare)
     assert wakes.pods_can_be_made(bare, published)
+    assert wakes.pods_can_be_made(published, gang(**PUBLISHED, incarnation=1))
     assert not wakes.pods_can_be_made(bare, gang(phase="Running"))
     assert not wakes.pods_can_be_made(bare, None)
     assert list(wakes.its_cliques(bare)) == [ObjectKey("n", "c")]

@@ -127,6 +127,10 @@ def test_a_bound_namespace_uses_its_own_backends_and_queues(policed: Cluster, sp
     queued = podgang("w-1", "kai", labels={"kai.scheduler/queue": "team-b"})
     assert said(*ask, input=queued) == f"{queues}PodGang w-1 asks for team-b"
     assert said(*ask, input=podgang("w-2", "kai")) == f"{queues}PodGang w-2 names none"
+    both = {"kai.scheduler/queue": "team-a", "yunikorn.apache.org/queue": "root.b"}
+    assert said(*ask, input=podgang("w-3", "kai", labels=both)) == (
+        f"{queues}PodGang w-3 asks for root.b"
+    )
     on_kai = pcs("t", clique("a"), annotations=_asking("kai,default"))
     assert said(*ask, input=on_kai) == f"{queues}PodCliqueSet t names none"
     on_kai["metadata"]["labels"] = {"kai.scheduler/queue": "team-a"}

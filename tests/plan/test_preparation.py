@@ -87,6 +87,17 @@ def test_a_gang_with_another_uid_needs_other_pods_where_the_uid_is_in_them() -> 
     assert counted(pods, made_anew(GANG)) == [f"{CLIQUE}-1"]
 
 
+def test_a_gang_that_is_made_anew_needs_other_pods_where_the_count_is_in_them() -> None:
+    members = {"labels": {"example.com/app": "{gang}-{incarnation}"}}
+    counting = record("", preparation={"mode": "Static", "members": members, "surplus": {}})
+    wanted = preparation_of(GANG, counting, CLIQUE, 1)
+    pods = (made(0, GATED, wanted), made(1, GATED, wanted))
+    again = GANG.model_validate({**GANG.manifest(), "status": {"incarnation": 1}})
+    assert remade(pods, GANG, counting) == []
+    assert remade(pods, again, counting) == [f"{CLIQUE}-0"]
+    assert remade((made(0), made(1)), again) == [], "elsewhere the count means nothing"
+
+
 @pytest.mark.parametrize("state", [RELEASED, BOUND])
 def test_a_pod_that_was_let_go_is_never_made_anew(state: PodState) -> None:
     pods = (made(0, state), made(1, state))

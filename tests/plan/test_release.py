@@ -285,6 +285,53 @@ def test_a_gang_that_lost_a_member_before_placement_is_made_anew_on_request() ->
     assert plan.reason is Waiting.FOR_FRESH_MEMBERS
 
 
+RELEASED_ONCE = condition("Released")
+
+
+@pytest.mark.parametrize(
+    ("states", "conditions", "now", "placed", "afresh"),
+    [
+        # Lost while none was placed.
+        ((RELEASED, GATED), (RELEASED_ONCE,), None, None, True),
+        ((), (RELEASED_ONCE,), 3, None, True),
+        # Lost one after the other: the condition tells of the first loss alone.
+        ((GATED, GATED), (), None, 0, True),
+        ((RELEASED, GATED), (), 2, 2, True),
+        ((RELEASED, RELEASED), (), 2, 2, True),
+        # A surplus pod is no member.
+        ((RELEASED, GATED, BOUND), (), None, 0, True),
+        # Its scheduler still has something of the gang, and goes on with it.
+        ((BOUND, GATED), (RELEASED_ONCE,), None, 0, False),
+        ((BOUND, RELEASED), (), None, 0, False),
+        # It waits to be placed.
+        ((RELEASED, RELEASED), (RELEASED_ONCE,), None, None, False),
+        ((RELEASED, RELEASED), (RELEASED_ONCE,), 1, 0, False),
+        ((GATED, GATED), (), 1, 0, False),
+    ],
+)
+def test_a_gang_that_was_seen_and_of_which_nothing_is_placed_is_another_one_from_then_on(
+    states: tuple[PodState, ...],
+    conditions: tuple[object, ...],
+    now: int | None,
+    placed: int | None,
+    afresh: bool,
+) -> None:
+    pods = pods_in(*states)
+    of = gang_of(pods, 2, PROGRAMMED, *conditions)
+    assert of.status is not None
+    status = of.status.model_copy(update={"incarnation": now, "placed_incarnation": placed})
+    of = of.model_copy(update={"status": status})
+    plan = released(pods, of, RECREATE, wanted=max(2, len(pods)))
+    assert plan.afresh is afresh
+    assert not released(pods, of, wanted=2).afresh, "only where the record asks for it"
+    if afresh:
+        # Members that wait by themselves would be of the former one.
+        waiting = [i for i, state in enumerate(states[:2]) if state is RELEASED]
+        assert indexes(plan.recreate) == [str(i) for i in waiting]
+        assert plan.ungate == ()
+        assert plan.reason is Waiting.FOR_FRESH_MEMBERS
+
+
 def test_an_interrupted_release_is_not_taken_for_a_lost_member() -> None:
     pods = pods_in(RELEASED, GATED)
     plan = released(pods, gang_of(pods, 2, PROGRAMMED), RECREATE)

@@ -97,6 +97,60 @@ def test_the_happy_path_is_told_in_two_statuses() -> None:
     assert [said(one)["Initialized"][0] for one in told] == ["False", "True"]
 
 
+def counted(told: dict[str, Any]) -> tuple[int | None, int | None]:
+    return told.get("incarnation"), told.get("placedIncarnation")
+
+
+def test_incarnations_are_counted_when_none_of_their_members_is_left() -> None:
+    programmed = condition("Programmed")
+    told: dict[str, Any] = {"conditions": []}
+    counts = []
+    for states in (
+        [GATED],
+        [GATED, GATED],
+        [RELEASED, RELEASED],
+        # Lost while it waited.
+        [RELEASED],
+        [GATED, GATED],
+        [RELEASED, RELEASED],
+        [BOUND, RELEASED],
+        [BOUND, BOUND],
+        # Lost one after the other.
+        [BOUND, GATED],
+        [BOUND, RELEASED],
+        [GATED, RELEASED],
+        [GATED, GATED],
+    ):
+        before = gang_in(states).manifest()
+        conditions = [*told["conditions"], programmed]
+        of = PodGang.model_validate({**before, "status": {**told, "conditions": conditions}})
+        told = status_of(of, *states, backend=RECREATE)
+        counts.append(counted(told))
+    assert counts == [
+        (None, None),
+        (None, None),
+        (None, None),
+        (1, None),
+        (1, None),
+        (1, None),
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        (2, 1),
+        (2, 1),
+    ]
+
+
+def test_nothing_is_counted_where_the_record_does_not_ask_for_it() -> None:
+    of = gang_in([BOUND, BOUND], [condition("Programmed")])
+    assert counted(status_of(of, BOUND, BOUND)) == (None, None)
+    lost = PodGang.model_validate(
+        {**of.manifest(), "status": {"incarnation": 3, "placedIncarnation": 3}}
+    )
+    assert counted(status_of(lost, GATED)) == (3, 3), "what another backend made core count stays"
+
+
 def test_a_backend_that_cannot_have_the_gang_is_told_with_the_others() -> None:
     choice = replace(
         CHOSEN,

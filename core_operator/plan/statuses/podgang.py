@@ -13,6 +13,7 @@ from datetime import datetime
 
 from core_operator.plan.backends import Choice
 from core_operator.plan.gang_pods import GroupPods
+from core_operator.plan.preparation import incarnation_of
 from core_operator.plan.release import Release, Waiting
 from core_operator.plan.statuses.conditions import Observation, find, rendered
 from core_operator.plan.statuses.reasons import Blocked, Blocking, gang_blocked
@@ -54,7 +55,25 @@ def podgang_status(
     conditions = [_selected(choice, observation), _initialized(release, observation)]
     if release is not None and record is not None and _tells_release(release, record, previous):
         conditions.append(_released(release, observation))
-    return {"conditions": rendered(conditions)}
+    return {"conditions": rendered(conditions), **_incarnations(gang, record, release)}
+
+
+def _incarnations(
+    gang: PodGang, record: SchedulerBackendSpec | None, release: Release | None
+) -> JsonObject:
+    """Which incarnation the members are, and the last one of which a member had a node."""
+    now, placed = incarnation_of(gang), gang.status.placed_incarnation if gang.status else None
+    if release is not None and record is not None and _recreates(record):
+        placed = now if release.is_placed else placed
+        now += release.afresh
+    told: JsonObject = {"incarnation": now} if now else {}
+    if placed is not None:
+        told["placedIncarnation"] = placed
+    return told
+
+
+def _recreates(record: SchedulerBackendSpec) -> bool:
+    return record.release.member_lost is MemberLost.RECREATE_GANG
 
 
 def gang_summary(
@@ -118,7 +137,7 @@ def _tells_release(
 ) -> bool:
     return (
         release.reason is Waiting.FOR_BASE
-        or record.release.member_lost is MemberLost.RECREATE_GANG
+        or _recreates(record)
         or find(previous, names.CONDITION_RELEASED) is not None
     )
 

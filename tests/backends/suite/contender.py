@@ -12,8 +12,11 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from backend_controllers.volcano.api import HYPERNODES
+from backend_controllers.yunikorn.api import KEY_QUEUE
 from local_cluster.components import SCHEDULER
 from local_cluster.schedulers.kai import QUEUE
+from local_cluster.schedulers.yunikorn import QUEUE as YUNIKORN_QUEUE
+from local_cluster.schedulers.yunikorn import URGENT_QUEUE
 from local_cluster.versions import DEFAULT_MINOR
 from shared_api.kube.resources import Resource
 
@@ -67,6 +70,10 @@ class Contender:
     """What its administrator has made, such as a description of the network."""
     settled: tuple[str, ...] = ()
     """What `kubectl wait` is told to wait for once they are made."""
+    ranks: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """By priority: what a set is annotated with where the priority alone takes nobody's room."""
+    farewell: str = "1s"
+    """How long a pod that is preempted takes to end."""
 
     @property
     def name(self) -> str:
@@ -165,6 +172,22 @@ VOLCANO = Contender(
     landscape=Landscape(HYPERNODES, _hyper_node),
 )
 
+YUNIKORN = Contender(
+    backend="yunikorn",
+    processes=("yunikorn-scheduler",),
+    scheduler_name="yunikorn",
+    group="yunikorn.apache.org",
+    short="room is held for {fits} of {of} pods",
+    short_in_set=r"\d (?:not placed: |waits? for )",
+    extra="yunikorn",
+    options={"defaultQueue": YUNIKORN_QUEUE},
+    beside="default",
+    whole=True,
+    ranks={90: {KEY_QUEUE: URGENT_QUEUE}},
+    # It tells of preemptions every two seconds, and only of pods that are still there.
+    farewell="5s",
+)
+
 CONTENDERS = (
     _default(minor="1.35"),
     _default(topology=frozenset({GANG}), whole=True),
@@ -178,6 +201,7 @@ CONTENDERS = (
     KAI,
     KOORDINATOR,
     VOLCANO,
+    YUNIKORN,
 )
 WHOLE = tuple(contender for contender in CONTENDERS if contender.whole)
 

@@ -90,10 +90,10 @@ async def is_preempted(stage: Stage, away: Away) -> None:
     low, high = [await stage.priority_class(value) for value in (10, 90)]
     # As programs do that finish what they are at.
     victims = stage.clique("a", 2, podSpec={"terminationGracePeriodSeconds": 30})
-    victims["annotations"] = {TERMINATES_AFTER: "1s"}
-    await stage.create_of("low", [victims], priorityClassName=low)
+    victims["annotations"] = {TERMINATES_AFTER: stage.contender.farewell}
+    await stage.create_of("low", [victims], priorityClassName=low, **stage.rank(10))
     await stage.until_runs("low")
-    await stage.create("high", {"a": 2}, priorityClassName=high)
+    await stage.create("high", {"a": 2}, priorityClassName=high, **stage.rank(90))
 
     def is_told() -> bool:
         target = stage.said("low-0", names.CONDITION_DISRUPTION_TARGET)

@@ -80,6 +80,10 @@ class Stage:
         await self._create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
         return name
 
+    def rank(self, value: int) -> dict[str, Any]:
+        """What a set of such a priority says beside it."""
+        return {"annotations": dict(self.contender.ranks.get(value, {}))}
+
     async def binding(self, **levels: str) -> str:
         """A topology of this stage, from broad to narrow; its name."""
         listed = [{"domain": domain, "key": key} for domain, key in levels.items()]

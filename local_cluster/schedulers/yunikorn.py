@@ -1,0 +1,87 @@
+"""YuniKorn: one process, which needs no CRDs; its configuration is a ConfigMap.
+
+It listens on a port that cannot be changed, on all interfaces, and goes on without it when
+somebody else has it; so that is looked at before. Applications are placed into the queue that
+they name, and rejected without one. Room is taken away from others only for a queue that has
+less than it is guaranteed, so one queue is guaranteed all; another is limited.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from local_cluster.components import Component, Ports
+from local_cluster.schedulers.extra import ExtraScheduler
+
+NAMESPACE = "yunikorn"
+PORT = 9080
+URGENT_QUEUE = "root.urgent"
+QUEUE = "root.team"
+SMALL_QUEUE = "root.small"
+
+_EVERYTHING = {"vcore": "1000000", "memory": "1000000G"}
+_QUEUES: dict[str, Any] = {
+    "partitions": [
+        {
+            "name": "default",
+            "placementrules": [{"name": "provided", "create": False}],
+            "queues": [
+                {
+                    "name": "root",
+                    "submitacl": "*",
+                    "queues": [
+                        {
+                            "name": "urgent",
+                            "resources": {"guaranteed": _EVERYTHING},
+                            "properties": {"preemption.delay": "1s"},
+                        },
+                        {"name": "team"},
+                        {"name": "small", "resources": {"max": {"vcore": "40"}}},
+                    ],
+                }
+            ],
+        }
+    ]
+}
+
+
+def _configuration() -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "yunikorn-configs"},
+        "data": {
+            "service.schedulingInterval": "100ms",
+            "log.level": "INFO",
+            # YAML that a person would write differently, but YAML.
+            "queues.yaml": json.dumps(_QUEUES),
+        },
+    }
+
+
+def _components(programs: Path, kubeconfig: Path, ports: Ports) -> tuple[Component, ...]:
+    del ports  # It takes its own.
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        "NAMESPACE": NAMESPACE,
+        # Where these are set it would look for the credentials of a pod first.
+        "KUBERNETES_SERVICE_HOST": "",
+        "KUBERNETES_SERVICE_PORT": "",
+    }
+    return (Component("yunikorn-scheduler", (str(programs / "yunikorn-scheduler"),), environment),)
+
+
+_NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+
+SCHEDULER = ExtraScheduler(
+    name="yunikorn",
+    build="yunikorn",
+    crds=(),
+    objects=(
+        ("/api/v1/namespaces", _NAMESPACE),
+        (f"/api/v1/namespaces/{NAMESPACE}/configmaps", _configuration()),
+    ),
+    components=_components,
+    ready_words={"yunikorn-scheduler": "scheduler state initialized"},
+    fixed_ports=(PORT,),
+)
