@@ -32,8 +32,8 @@ from shared_api.runtime.watch import Reflector, Source
 log = structlog.stdlib.get_logger(__name__)
 
 _COLLECT_EVERY = (50_000, 20, 100)
-"""Allocations between looks for cycles. Values here are frozen trees that reference counting frees;
-at the interpreter's 700 the looking alone was a tenth of a controller's CPU."""
+"""Allocations between looks for cycles. Values here are frozen trees that reference counting frees,
+so the interpreter's 700 means many looks that find nothing."""
 
 W = TypeVar("W", bound=Watched)
 
