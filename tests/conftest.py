@@ -5,6 +5,10 @@ scheduler is marked here, by what its parameters and fixtures name, and runs in
 `make test-matrix`.
 """
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from local_cluster.pytest_plugin import (
@@ -30,6 +34,13 @@ __all__ = [
 ]
 
 _OTHERS = (*EXTRA_SCHEDULERS, *(minor for minor in MINORS if minor != DEFAULT_MINOR))
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A directory for a cluster: pytest's own are too deep for the sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="t-") as directory:
+        yield Path(directory)
 
 
 @pytest.hookimpl(tryfirst=True)

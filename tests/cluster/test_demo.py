@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+def demo(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
+    monkeypatch.setenv("TMPDIR", str(short_path))
     with subprocess.Popen(
         [sys.executable, "-m", "local_cluster", "demo"],
         stdout=subprocess.PIPE,
@@ -38,10 +38,10 @@ def _read_until(process: subprocess.Popen[str], words: str) -> None:
 
 @pytest.mark.parametrize("moment", ["API server ready", "get schedulerbackends"])
 def test_interrupted_demo_leaves_nothing(
-    demo: subprocess.Popen[str], tmp_path: Path, moment: str
+    demo: subprocess.Popen[str], short_path: Path, moment: str
 ) -> None:
     _read_until(demo, moment)
     demo.send_signal(signal.SIGINT)
     assert demo.wait(timeout=60) in (0, 130)
-    assert gone(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert gone(short_path)
+    assert list(short_path.iterdir()) == []

@@ -14,6 +14,7 @@ from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
+from shared_api.kube.errors import NotFound
 from shared_api.kube.resources import PODS, Resource
 from tests.core.kit import Object, Onlooker, Operator, clique, is_ready, pcs, running_operator
 from tests.core.schedulers import DEFAULT, Chooser, Scheduled
@@ -133,7 +134,9 @@ async def on_stage(
             try:
                 yield stage
                 for item in person.all(SETS):
-                    await person.delete(item, SETS)
+                    # A test may have deleted it just before; the watch tells that later.
+                    with contextlib.suppress(NotFound):
+                        await person.delete(item, SETS)
                 await stage.until(lambda: not person.pods)
             finally:
                 await stage.stop()

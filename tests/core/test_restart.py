@@ -35,6 +35,7 @@ async def test_a_restart_with_everything_in_place_writes_nothing(
             assert operator.writes.seen == {}
 
 
+@pytest.mark.matrix  # it takes minutes, and its small sister is in `make test`
 @pytest.mark.timeout(240)
 async def test_a_restart_with_five_hundred_gangs_writes_nothing(
     core_cluster: Cluster, person: Onlooker

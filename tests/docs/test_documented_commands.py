@@ -32,10 +32,10 @@ def _run(command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def state(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A place for clusters that is not the user's, with the user's finished builds."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    yield tmp_path
+    monkeypatch.setenv("XDG_STATE_HOME", str(short_path))
+    yield short_path
     _run(f"{_IN_PLAY} down --all")
 
 

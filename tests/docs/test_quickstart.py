@@ -72,9 +72,9 @@ def install(folder: str) -> None:
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def state(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A place for clusters that is not the user's."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(short_path))
     yield
     run("down", "--all")
 
