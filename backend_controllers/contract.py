@@ -20,6 +20,7 @@ from shared_api.kube.client import Selector
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import (
+    GangTopologyConstraint,
     JsonObject,
     KubeModel,
     PodGang,
@@ -46,6 +47,27 @@ class Rendered:
     resource: Resource
     manifest: JsonObject
     when_refused: WhenRefused = WhenRefused.KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Levels that somebody asks for; both may be missing."""
+
+    required: str = ""
+    preferred: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing is asked for."""
+        return not self.required and not self.preferred
+
+
+def pack_of(constraint: GangTopologyConstraint | None) -> Pack:
+    """The levels of a constraint."""
+    pack = constraint.pack_constraint if constraint else None
+    if pack is None:
+        return Pack()
+    return Pack(pack.required or "", pack.preferred or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ the gang anywhere.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract import Facts, Pack, pack_of
 from backend_controllers.kai.api import (
     BACKEND_NAME,
     BINDINGS,
@@ -22,31 +22,9 @@ from backend_controllers.kai.api import (
 from shared_api import names
 from shared_api.models import (
     ClusterTopologyBinding,
-    GangTopologyConstraint,
     JsonObject,
     PodGang,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """Levels that somebody asks for; both may be missing."""
-
-    required: str = ""
-    preferred: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Tell whether nothing is asked for."""
-        return not self.required and not self.preferred
-
-
-def pack_of(constraint: GangTopologyConstraint | None) -> Pack:
-    """The levels of a constraint."""
-    pack = constraint.pack_constraint if constraint else None
-    if pack is None:
-        return Pack()
-    return Pack(pack.required or "", pack.preferred or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ said. Notes are collected on the way, so that a user reads all that is wrong at 
 
 from dataclasses import dataclass, field
 
+from backend_controllers.contract import Pack, pack_of
 from backend_controllers.kai.features import Features
-from backend_controllers.kai.placement import Pack, Place, pack_of
+from backend_controllers.kai.placement import Place
 from shared_api import names
 from shared_api.models import GangTopologyConstraint, JsonObject
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend_controllers.kai.placement import pack_of
+from backend_controllers.contract import pack_of
 from backend_controllers.kai.placing import Placing
 from shared_api.models import JsonObject, PodGang, PodGroup, TopologyConstraintGroupConfig
 

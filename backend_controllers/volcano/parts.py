@@ -10,8 +10,9 @@ groups holds exactly these.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from backend_controllers.contract import Pack, pack_of
 from backend_controllers.volcano.placing import Placing
-from backend_controllers.volcano.tiers import ANY_TIER, Pack, network_topology, pack_of
+from backend_controllers.volcano.tiers import ANY_TIER, network_topology
 from shared_api import names
 from shared_api.models import JsonObject, PodGang, PodGroup, TopologyConstraintGroupConfig
 

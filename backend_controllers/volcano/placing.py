@@ -7,8 +7,9 @@ that a user reads all that is wrong at once.
 
 from dataclasses import dataclass, field
 
+from backend_controllers.contract import Pack
 from backend_controllers.volcano.features import Features
-from backend_controllers.volcano.tiers import ANY_TIER, Pack, Tiers
+from backend_controllers.volcano.tiers import ANY_TIER, Tiers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,31 +11,10 @@ from dataclasses import dataclass
 
 from backend_controllers.contract import Facts
 from backend_controllers.volcano.api import HYPERNODES, ObservedHyperNode
-from shared_api.models import GangTopologyConstraint, JsonObject
+from shared_api.models import JsonObject
 
 ANY_TIER = 2**31 - 1
 """As near as possible, and anywhere rather than not at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """Levels that somebody asks for; both may be missing."""
-
-    required: str = ""
-    preferred: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Tell whether nothing is asked for."""
-        return not self.required and not self.preferred
-
-
-def pack_of(constraint: GangTopologyConstraint | None) -> Pack:
-    """The levels of a constraint."""
-    pack = constraint.pack_constraint if constraint else None
-    if pack is None:
-        return Pack()
-    return Pack(pack.required or "", pack.preferred or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ that is said, not refused.
 
 from dataclasses import dataclass
 
-from backend_controllers.contract import Facts, Rendered, Translation
+from backend_controllers.contract import Facts, Rendered, Translation, pack_of
 from backend_controllers.volcano.admission import minimum_of, unknown_clique
 from backend_controllers.volcano.api import PODGROUPS
 from backend_controllers.volcano.features import Features, VolcanoOptions
@@ -20,7 +20,7 @@ from backend_controllers.volcano.parts import (
 )
 from backend_controllers.volcano.placing import Notes, Placing
 from backend_controllers.volcano.queues import misnomer_of, queue_of
-from backend_controllers.volcano.tiers import network_topology, pack_of, tiers_of
+from backend_controllers.volcano.tiers import network_topology, tiers_of
 from shared_api.kube.requests import NoQuantityError
 from shared_api.kube.resources import PRIORITY_CLASSES
 from shared_api.models import JsonObject, PodGang
