@@ -5,14 +5,15 @@ published for this gang. Without those nothing is created, and the event that br
 wakes this reconciler. A pod is created by a plain POST under a name that follows from its
 place, so creating it twice is impossible; it is deleted by UID. What the server refuses, or
 takes and drops, is kept as the PodClique's problem until a creation succeeds; so is a name
-that a stranger has, for which the other pods do not wait.
+that a stranger has, for which the other pods do not wait. A pod that is taken again and again
+is replaced later and later (`replacements`).
 
 Pods that go may be the first that we hear of a deletion further up, since each kind is watched
 by itself. So before a lost pod is replaced the server is asked, in a patch that changes
 nothing, whether the PodClique stays.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 import msgspec
@@ -31,6 +32,7 @@ from core_operator.plan.preparation import (
 )
 from core_operator.plan.startup_order import Waiter, in_order
 from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.replacements import Replacements, Wait
 from core_operator.sharing import Sharing
 from core_operator.updating import Updates
 from core_operator.workshop import Workshop
@@ -42,7 +44,7 @@ from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
 from shared_api.models import JsonObject, PodClique, PodGang, SchedulerBackendSpec
 from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Retry
+from shared_api.runtime.outcome import Result, Retry
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
@@ -74,6 +76,7 @@ class PodCliqueReconciler:
         self._pods = Target(PODS, shop.view.caches.pods)
         self._cliques = Target(kinds.CLIQUES, shop.view.caches.cliques)
         self._sharing = Sharing(shop, applier)
+        self._lost = Replacements(shop.view.caches, shop.clock)
         self._bereaved: set[str] = set()
         """UIDs of PodCliques that lost a pod."""
         self._taken: dict[str, frozenset[str]] = {}
@@ -83,21 +86,22 @@ class PodCliqueReconciler:
         order = shop.settings.startup_order
         self._waiter = Waiter(order.image, tuple(order.command), order.run_as_user)
 
-    async def reconcile(self, key: ObjectKey) -> None:
+    async def reconcile(self, key: ObjectKey) -> Result | None:
         """Make the pods of one PodClique as many, and as good, as they should be."""
         found = self._view.caches.cliques.get(key)
         pcs = self._view.set_of(found) if found is not None else None
         clique = self._view.clique(key.namespace, key.name, pcs) if pcs is not None else None
         if found is None or clique is None or pcs is None:
-            return
+            return None
         gang = self._view.gang(
             key.namespace, clique.metadata.labels.get(names.LABEL_PODGANG, ""), pcs
         )
         backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) if gang else None
         record = self._view.record(backend)
         if gang is None or backend is None or record is None:
-            return
+            return None
         plan = self._plan(clique, gang, backend, record)
+        waiting = self._lost.waiting(clique, (new.index for new in plan.create))
         # One thing at a time: whoever scales in has chosen outdated pods first anyway.
         outdated = plan.delete or self._updates.step(pcs, clique)
         going = self._updates.permitted(pcs, clique, outdated)
@@ -117,7 +121,8 @@ class PodCliqueReconciler:
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
-        made = _manifests(clique, plan.create, gang, record)
+        due = (new for new in plan.create if new.index not in waiting)
+        made = _manifests(clique, due, gang, record)
         claiming = (self._sharing.with_claims(pcs, clique, manifest) for manifest in made)
         manifests = [in_order(clique, manifest, self._waiter) for manifest in claiming]
         if manifests:
@@ -129,9 +134,7 @@ class PodCliqueReconciler:
             raise
         if taken:
             self._tell_taken(clique, taken)
-        elif manifests or not plan.create:
-            self._taken.pop(clique.metadata.uid or "", None)
-            self._shop.note_problem(clique, None)
+        return self._conclude(clique, waiting, settled=bool(manifests) or not plan.create)
 
     def _plan(
         self, clique: PodClique, gang: PodGang, backend: str, record: SchedulerBackendSpec
@@ -161,6 +164,19 @@ class PodCliqueReconciler:
         raise Retry(
             f"pods exist that are not ours or not visible yet: {listed}", after=_TAKEN_AGAIN_AFTER
         )
+
+    def _conclude(
+        self, clique: PodClique, waiting: Mapping[int, Wait], *, settled: bool
+    ) -> Result | None:
+        """Say which pods are not replaced yet and come back for the first, or that all is well."""
+        if waiting:
+            told = "; ".join(wait.losses.told(index) for index, wait in waiting.items())
+            self._shop.note_problem(clique, Blocked(Blocking.REPLACED_LATER, told))
+            return Result(requeue_after=min(wait.left for wait in waiting.values()))
+        if settled:
+            self._taken.pop(clique.metadata.uid or "", None)
+            self._shop.note_problem(clique, None)
+        return None
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         if old is not None and is_live(old) and (new is None or new.metadata.is_terminating):

@@ -3,11 +3,14 @@
 Whoever evicts a pod marks it with the condition DisruptionTarget and deletes it in the same
 moment, so what the cache holds when a gang is looked at is often too late. Every event is
 seen here instead. A disruption is news until the gang has its minimum again and the marked
-pods are gone. Surplus pods come and go; losing one disrupts no gang.
+pods are gone. Of each member only the last pod is kept, with how often the member was taken:
+a scheduler may take its replacements too, again and again. Surplus pods come and go; losing
+one disrupts no gang.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from backend_controllers.generic.counting import is_member
 from shared_api import names
@@ -20,6 +23,9 @@ DISRUPTION_TARGET = "DisruptionTarget"
 _PREEMPTED = "PreemptionByScheduler"
 REASON_PREEMPTED = "Preempted"
 
+_Member: TypeAlias = tuple[str, str]
+"""A PodClique and an index in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Disruption:
@@ -29,13 +35,21 @@ class Disruption:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The last pod of a member that was marked, and how many were."""
+
+    pod: Pod
+    times: int = 1
+
+
 class Disruptions:
     """The marked pods of each gang."""
 
     def __init__(self, pods: Cache[Pod], exists: Callable[[ObjectKey], bool]) -> None:
         self._pods = pods
         self._exists = exists
-        self._marked: dict[ObjectKey, dict[str, Pod]] = {}
+        self._marked: dict[ObjectKey, dict[_Member, _Taken]] = {}
         pods.subscribe(self._on_pod)
 
     def of(self, gang: PodGang, *, is_placed: bool) -> Disruption | None:
@@ -45,12 +59,12 @@ class Disruptions:
         if marked is None:
             return None
         if is_placed:
-            for uid in [uid for uid in marked if self._pods.get_by_uid(uid) is None]:
-                del marked[uid]
+            for member in [one for one, taken in marked.items() if self._is_gone(taken.pod)]:
+                del marked[member]
         if not marked:
             del self._marked[key]
         minimums = {group.name: group.min_replicas for group in gang.spec.podgroups}
-        hit = [pod for pod in marked.values() if is_member(pod, _minimum(pod, minimums))]
+        hit = [one for one in marked.values() if is_member(one.pod, _minimum(one.pod, minimums))]
         return _told(hit, sum(minimums.values())) if hit else None
 
     def forget(self, gang: PodGang) -> None:
@@ -66,7 +80,20 @@ class Disruptions:
         if gang is not None and owner is not None and owner.kind == "PodClique":
             key = ObjectKey(pod.metadata.namespace, gang)
             if self._exists(key):
-                self._marked.setdefault(key, {})[pod.metadata.uid] = pod
+                self._note(self._marked.setdefault(key, {}), pod)
+
+    def _is_gone(self, pod: Pod) -> bool:
+        return self._pods.get_by_uid(pod.metadata.uid) is None
+
+    def _note(self, marked: dict[_Member, _Taken], pod: Pod) -> None:
+        labels = pod.metadata.labels
+        group, index = labels.get(names.LABEL_PODCLIQUE, ""), labels.get(names.LABEL_POD_INDEX)
+        member = (group, index or pod.metadata.name)
+        # The latest goes last, where its words are looked for.
+        before = marked.pop(member, None)
+        times = 0 if before is None else before.times
+        is_same = before is not None and before.pod.metadata.uid == pod.metadata.uid
+        marked[member] = _Taken(pod, times if is_same else times + 1)
 
 
 def _is_marked(pod: Pod) -> bool:
@@ -78,9 +105,11 @@ def _minimum(pod: Pod, minimums: dict[str, int]) -> int:
     return minimums.get(pod.metadata.labels.get(names.LABEL_PODCLIQUE, ""), 0)
 
 
-def _told(hit: list[Pod], members: int) -> Disruption:
-    target = hit[-1].condition(DISRUPTION_TARGET)
+def _told(hit: list[_Taken], members: int) -> Disruption:
+    target = hit[-1].pod.condition(DISRUPTION_TARGET)
     reason = target.reason if target is not None else ""
     text = (target.message if target is not None else "") or reason
     word = REASON_PREEMPTED if reason == _PREEMPTED else reason or DISRUPTION_TARGET
-    return Disruption(word, f"{len(hit)} of {members} pods are being taken away: {text}")
+    times = sum(taken.times for taken in hit)
+    again = f" ({times} times so far)" if times > len(hit) else ""
+    return Disruption(word, f"{len(hit)} of {members} pods are being taken away{again}: {text}")

@@ -1,6 +1,7 @@
 """Pods that are taken away: evicted, preempted, stranded on a dead node. All come back."""
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -8,14 +9,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import GANGS, SETS
+from core_operator.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS
 from tests.core.conftest import CRDS
-from tests.core.kit import Object, clique, holds, is_ready
+from tests.core.kit import Object, clique, condition, holds, is_ready
 from tests.core.schedulers import DEFAULT, KAI, Scheduled
 from tests.core.stage import Stage, Witness, on_stage, set_mark, workload
 
@@ -136,6 +137,39 @@ async def test_an_evicted_pod_is_replaced_alone_and_the_time_is_measured(stage: 
     assert note.startswith(f"pod {lost.metadata.name} on node-")
     assert "EvictionByEvictionAPI" in note or "somebody deleted it" in note
     await stage.remove("evict")
+
+
+async def test_a_pod_that_is_taken_again_and_again_is_replaced_later_and_says_so(
+    stage: Stage,
+) -> None:
+    await begin(stage, "again")
+    failed = {"phase": "Failed", "reason": "Evicted", "conditions": [], "containerStatuses": []}
+
+    def is_told(times: int) -> bool:
+        found = stage.person.get(CLIQUES, "again-0-a")
+        said = condition(found, "Reconciling") if found is not None else {}
+        return said.get("reason") == "ReplacedLater" and (
+            f"pod 0 was lost {times} times lately, last Evicted (Evicted); replaced at 20"
+            in said["message"]
+        )
+
+    def is_replaced(lost: LooseObject) -> bool:
+        new = stage.person.pods_of("again-0-a").get("0")
+        return new is not None and new.metadata.uid != lost.metadata.uid and is_ready(new)
+
+    for loss in (1, 2, 3):
+        lost = stage.person.pods_of("again-0-a")["0"]
+        await stage.person.change_status(PODS, lost.metadata.name, failed)
+        if loss > 1:
+            await stage.until(functools.partial(is_told, loss))
+        await stage.until(functools.partial(is_replaced, lost))
+    await stage.until(lambda: holds(stage.person.get(SETS, "again"), "Ready"))
+    await stage.until(
+        lambda: condition(stage.person.one(CLIQUES, "again-0-a"), "Reconciling") == {}
+    )
+    note = await stage.person.until_event("again-0-a", "ReplacedLater", 60)
+    assert note.startswith("pod 0 was lost ")
+    await stage.remove("again")
 
 
 async def test_a_pod_that_its_kubelet_evicts_is_replaced(stage: Stage) -> None:

@@ -30,7 +30,14 @@ from shared_api.models import (
 )
 
 # What only PodCliques know: why pods cannot be made.
-_UNMADE = frozenset({Blocking.CONFLICT, Blocking.PODS_REFUSED, Blocking.FIELDS_DROPPED})
+_UNMADE = frozenset(
+    {
+        Blocking.CONFLICT,
+        Blocking.PODS_REFUSED,
+        Blocking.FIELDS_DROPPED,
+        Blocking.REPLACED_LATER,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

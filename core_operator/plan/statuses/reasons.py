@@ -54,6 +54,7 @@ class Blocking(StrEnum):
     COMPUTE_DOMAINS_MISSING = "ComputeDomainsMissing"
     FIELDS_DROPPED = "PodFieldsDropped"
     PODS_MISSING = "PodsMissing"
+    REPLACED_LATER = "ReplacedLater"
     NOT_PROGRAMMED = "NotProgrammed"
     BASE_GANG_NOT_SCHEDULED = "BaseGangNotScheduled"
     NOT_RELEASED = "NotReleased"

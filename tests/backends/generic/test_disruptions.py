@@ -58,6 +58,20 @@ def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
     assert world.told() == Disruption("Preempted", f"1 of 2 pods are being taken away: {TAKEN}")
 
 
+def test_a_member_that_is_taken_again_and_again_counts_once_and_says_how_often() -> None:
+    world = World("w-0")
+    for number in range(11):
+        taken = member("a-0")
+        metadata = msgspec.structs.replace(taken.metadata, uid=f"uid-{number}")
+        marked = msgspec.structs.replace(taken, metadata=metadata)
+        world.changed(marked)
+        world.changed(going(marked))
+        world.removed(marked)
+    told = f"1 of 2 pods are being taken away (11 times so far): {TAKEN}"
+    assert world.told() == Disruption("Preempted", told)
+    assert world.told(is_placed=True) is None
+
+
 def test_it_is_over_when_the_minimum_is_placed_and_the_marked_pods_are_gone() -> None:
     world = World("w-0")
     world.changed(member("a-0"))
