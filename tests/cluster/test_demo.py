@@ -42,6 +42,6 @@ def test_interrupted_demo_leaves_nothing(
 ) -> None:
     _read_until(demo, moment)
     demo.send_signal(signal.SIGINT)
-    assert demo.wait(timeout=60) in (0, 130)
+    assert demo.wait(timeout=110) in (0, 130)
     assert gone(short_path)
     assert list(short_path.iterdir()) == []

@@ -67,7 +67,7 @@ async def test_what_happened_meanwhile_is_caught_up_with(
         await until_programmed(person, "new")
         await flocks.until(lambda: (found := flocks.get("grows")) and found.spec == {"birds": 5})
         # Who deletes a gang and orphans what it owns, wants to keep it.
-        assert flocks.one("goes").metadata.controller is None
+        await flocks.until(lambda: flocks.one("goes").metadata.controller is None)
 
 
 async def test_objects_of_a_gang_that_went_meanwhile_are_swept_away(
