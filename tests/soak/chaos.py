@@ -27,6 +27,7 @@ COPIES, MIN_COPIES = 3, 2
 A, MIN_A = 4, 2
 _PAUSE = (0.1, 3.0)
 _REST_SECONDS = 300.0
+_TOLD_EVERY = 60.0
 
 Happening = Callable[[], Awaitable[None]]
 
@@ -172,9 +173,16 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
     await bed.person.until_ready(2 * (A + 2 * COPIES), 120)
     judge.begin()
     loop = asyncio.get_running_loop()
-    ends = loop.time() + seconds
-    while loop.time() < ends:
+    began = told = loop.time()
+    while loop.time() - began < seconds:
         await storm.happen()
+        if loop.time() - told >= _TOLD_EVERY:
+            told = loop.time()
+            _say(
+                f"after {told - began:.0f} s: {storm.happened.total()} things happened; deletions"
+                f" of ready pods by the operator: {judge.deletions}; below a minimum by them:"
+                f" {len(judge.violations)}"
+            )
         # Chaos has no event to wait for.
         await asyncio.sleep(chance.uniform(*_PAUSE))
     await storm.calm()
@@ -182,12 +190,17 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
     await bed.stop()
     await bed.start()
     said = ", ".join(f"{name} {count}" for name, count in sorted(storm.happened.items()))
-    sys.stdout.write(
+    _say(
         f"seed {seed}: {said}\ndeletions of ready pods by the operator: {judge.deletions}; "
         f"below a minimum by them: {len(judge.violations)}; refused by its own guard: "
-        f"{bed.violations:g}; error lines: {len(bed.complaints())}\n"
+        f"{bed.violations:g}; error lines: {len(bed.complaints())}"
     )
     problems = [*judge.violations, *(f"logged: {line}" for line in bed.complaints())]
     if bed.violations:
         problems.append(f"the operator's own guard refused {bed.violations:g} deletions")
     return problems
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
