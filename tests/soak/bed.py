@@ -7,6 +7,7 @@ started again under the same settings. Its log is kept over all its lives.
 import contextlib
 import json
 import re
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -112,3 +113,9 @@ def ground() -> Iterator[tuple[Cluster, Path]]:
         fresh_cluster(NODES, DEFAULT) as cluster,
     ):
         yield cluster, Path(directory)
+
+
+def say(line: str) -> None:
+    """Tell whoever waits for the end."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

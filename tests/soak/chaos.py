@@ -8,7 +8,6 @@ more happens, and all must come to rest as it was asked for.
 import asyncio
 import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,7 +18,7 @@ from shared_api.kube.errors import ApiError
 from shared_api.kube.resources import PODS
 from tests.core.kit import clique, holds, is_ready, pcs
 from tests.core.stage import set_mark
-from tests.soak.bed import Bed
+from tests.soak.bed import Bed, say
 from tests.soak.judge import Judge
 
 NAME = "chaos"
@@ -178,7 +177,7 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
         await storm.happen()
         if loop.time() - told >= _TOLD_EVERY:
             told = loop.time()
-            _say(
+            say(
                 f"after {told - began:.0f} s: {storm.happened.total()} things happened; deletions"
                 f" of ready pods by the operator: {judge.deletions}; below a minimum by them:"
                 f" {len(judge.violations)}"
@@ -190,7 +189,7 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
     await bed.stop()
     await bed.start()
     said = ", ".join(f"{name} {count}" for name, count in sorted(storm.happened.items()))
-    _say(
+    say(
         f"seed {seed}: {said}\ndeletions of ready pods by the operator: {judge.deletions}; "
         f"below a minimum by them: {len(judge.violations)}; refused by its own guard: "
         f"{bed.violations:g}; error lines: {len(bed.complaints())}"
@@ -199,8 +198,3 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
     if bed.violations:
         problems.append(f"the operator's own guard refused {bed.violations:g} deletions")
     return problems
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

@@ -7,14 +7,13 @@ anything of a set that is gone; what must not be logged is an error.
 import asyncio
 import copy
 import statistics
-import sys
 from dataclasses import dataclass, field
 
 from benchmarks.product.workload import workload
 from core_operator.caches import SETS
 from tests.core.kit import holds, is_ready
 from tests.core.stage import is_ended, mark_of
-from tests.soak.bed import Bed
+from tests.soak.bed import Bed, say
 
 LOW, HIGH = 25, 50
 PODS = 2
@@ -55,7 +54,7 @@ async def soak(bed: Bed, seconds: float) -> list[str]:
         await person.change(SETS, NAME, {"spec": {"template": _marked(bed, mark)}})
         await _until(bed, LOW, mark)
         memory.samples.append((loop.time() - began, bed.resident()))
-        _say(f"round {round_} after {loop.time() - began:.0f} s: {bed.resident():.1f} MiB")
+        say(f"round {round_} after {loop.time() - began:.0f} s: {bed.resident():.1f} MiB")
     await person.delete(person.one(SETS, NAME), SETS)
     await person.until(lambda: not person.pods and not person.all(SETS), _ROUND_SECONDS)
     return _judged(memory, await _left(bed), bed)
@@ -94,14 +93,9 @@ async def _left(bed: Bed) -> list[str]:
 def _judged(memory: Memory, left: list[str], bed: Bed) -> list[str]:
     slope, complaints = memory.slope(), bed.complaints()
     shown = "too few rounds to tell" if slope is None else f"{slope:+.1f} MiB an hour"
-    _say(f"memory: {shown}; left over: {len(left)}; error lines: {len(complaints)}")
+    say(f"memory: {shown}; left over: {len(left)}; error lines: {len(complaints)}")
     problems = [f"left over: {one}" for one in left]
     problems += [f"logged: {line}" for line in complaints]
     if slope is not None and slope > _STEEPEST and len(memory.samples) >= 10:
         problems.append(f"memory grows by {slope:.1f} MiB an hour")
     return problems
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
