@@ -14,7 +14,7 @@ from typing import Any
 
 from core_operator.caches import CLIQUES, GROUPS, SETS
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.errors import ApiError
+from shared_api.kube.errors import KubeError
 from shared_api.kube.resources import PODS
 from tests.core.kit import clique, holds, is_ready, pcs
 from tests.core.stage import set_mark
@@ -65,8 +65,8 @@ class Chaos:
         self.happened[chosen.__name__] += 1
         try:
             await chosen()
-        except ApiError as error:
-            # Gone meanwhile, or held back by the server: that happens to people too.
+        except KubeError as error:
+            # Gone meanwhile, held back, or not answered in time: that happens to people too.
             self.happened[f"{chosen.__name__} refused ({type(error).__name__})"] += 1
 
     async def scale_set(self) -> None:
