@@ -166,7 +166,10 @@ class PodCliqueSetStatusReconciler:
         return {clique.metadata.name: clique for clique in found if clique is not None}
 
     def _problem(self, pcs: PodCliqueSet) -> Blocked | None:
-        owners = (pcs, *self._view.groups_of(pcs))
+        if not self._shop.problems:
+            return None
+        gangs = self._view.caches.gangs.by_index(OWNER, pcs.metadata.uid or "")
+        owners = (pcs, *self._view.groups_of(pcs), *gangs)
         problems = (self._shop.problems.get(owner.metadata.uid or "") for owner in owners)
         return next((problem for problem in problems if problem is not None), None)
 
