@@ -6,12 +6,11 @@ that has a name which is needed is left alone, as with other children.
 """
 
 from core_operator.caches import OWNER
-from core_operator.children import Family, Wanted, own_child, settle, unwanted
+from core_operator.children import Concern, Family, Wanted, own_child, settle, telling, unwanted
 from core_operator.plan.autoscalers import autoscaler_name, autoscalers, remembered_size
 from core_operator.plan.expansion import Expansion
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.statuses.reasons import Blocking
 from core_operator.workshop import Workshop
-from shared_api.kube.errors import Invalid
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import HPAS
 from shared_api.models import PodCliqueSet, PodCliqueTemplateSpec
@@ -45,15 +44,6 @@ class Autoscaling:
             tuple(unwanted(self._target, self._cache.by_index(OWNER, uid), named, uid)),
         )
         parallel = self._shop.settings.concurrency.writes
-        try:
+        words = "an autoscaler is refused"
+        with telling(self._shop, Concern(pcs, pcs, Blocking.AUTOSCALER_REFUSED, words)):
             await settle(family, self._applier, behalf, parallel=parallel)
-        except (Invalid, ExceptionGroup) as error:
-            if (refusal := _refusal(error)) is not None:
-                note = f"an autoscaler is refused: {refusal}"
-                self._shop.note_problem(pcs, Blocked(Blocking.AUTOSCALER_REFUSED, note))
-            raise
-
-
-def _refusal(error: Exception) -> Exception | None:
-    members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-    return next((member for member in members if isinstance(member, Invalid)), None)

@@ -3,18 +3,23 @@
 Everything that is wanted is written in parallel, then what is no longer wanted is deleted by
 UID. A name that we need and a stranger has is no reason to leave the rest undone: the child
 is skipped, the owner is told, and the name is tried again with back-off, since nobody
-announces that a stranger's object went away.
+announces that a stranger's object went away. What the server refuses is told of in its own
+words, and tried again too: an admission policy refuses as a schema does, and may be mended.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from shared_api.kube.errors import Conflict
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.workshop import Workshop
+from shared_api.kube.errors import Conflict, Forbidden, Invalid, Verdict, classify
 from shared_api.kube.metadata import ObjectKey
+from shared_api.models import KubeObject
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
-from shared_api.runtime.outcome import Retry, WaitForEvent
+from shared_api.runtime.outcome import Retry, WaitForEvent, verdict_of
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, NotOurs, Target
@@ -24,6 +29,8 @@ W = TypeVar("W", bound=Watched)
 AT_ONCE = 8
 """Writes that begin together: enough for a small gang to take one round trip, few enough for a
 server that refuses all of them."""
+REFUSED_AGAIN_AFTER = 60.0
+"""Seconds after which something is tried again that the server calls invalid."""
 
 
 class NamesTaken(Retry):
@@ -32,6 +39,40 @@ class NamesTaken(Retry):
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = tuple(sorted(taken))
         super().__init__(f"names are taken: {', '.join(self.taken)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Whose children are made, and how what the server refuses is told of."""
+
+    owner: KubeObject
+    told: KubeObject
+    """Whom Events are about: the owner, or the set that people look at."""
+    reason: Blocking = Blocking.CHILD_REFUSED
+    words: str = "the server refuses what is needed"
+
+
+@contextmanager
+def telling(shop: Workshop, concern: Concern) -> Iterator[None]:
+    """Note as a problem of the owner what the server refuses in the block."""
+    try:
+        yield
+    except (Invalid, Forbidden, ExceptionGroup) as error:
+        refusal = _refusal_in(error)
+        if refusal is None:
+            raise
+        problem = Blocked(concern.reason, f"{concern.words}: {refusal}")
+        shop.note_problem(concern.owner, problem, told=concern.told)
+        if verdict_of(error) is not Verdict.TERMINAL:
+            raise
+        raise Retry(str(refusal), after=REFUSED_AGAIN_AFTER) from error
+
+
+def _refusal_in(error: Exception) -> Invalid | Forbidden | None:
+    members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
+    refusals = (member for member in members if isinstance(member, Invalid | Forbidden))
+    # What is refused because its namespace goes away needs nobody's attention.
+    return next((one for one in refusals if classify(one) is not Verdict.WAIT_FOR_EVENT), None)
 
 
 class Write(Protocol):

@@ -36,6 +36,7 @@ from shared_api.models import (
     PodClique,
     PodCliqueScalingGroup,
     PodCliqueSet,
+    PodGang,
 )
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache, key_of
@@ -117,6 +118,7 @@ class Controllers:
         shop.wakers.append(self._on_problem)
         self._caches.sets.subscribe(self._forget_problem)
         self._caches.groups.subscribe(self._forget_problem)
+        self._caches.gangs.subscribe(self._forget_problem)
         self._caches.cliques.subscribe(self._forget_problem)
 
     def __iter__(self) -> Iterator[Controller]:
@@ -277,7 +279,7 @@ class Controllers:
                 self._clique_statuses.queue.add(key_of(about))
             case PodCliqueSet():
                 self._set_statuses.queue.add(key_of(about))
-            case PodCliqueScalingGroup():
+            case PodCliqueScalingGroup() | PodGang():
                 for key in wakes.its_set(about):
                     self._set_statuses.queue.add(key)
             case _:

@@ -12,6 +12,7 @@ from core_operator import caches as kinds
 from core_operator.autoscaling import Autoscaling
 from core_operator.caches import OWNER
 from core_operator.children import (
+    Concern,
     Family,
     NamesTaken,
     Removal,
@@ -20,6 +21,7 @@ from core_operator.children import (
     own_child,
     seen,
     settle,
+    telling,
     unwanted,
 )
 from core_operator.plan import history, naming, revisions
@@ -79,12 +81,9 @@ class PodCliqueSetReconciler:
         behalf = Behalf(key, pcs.metadata.uid)
         try:
             await self._sharing.settle_set(pcs, behalf)
-            await settle(
-                family,
-                self._applier,
-                behalf,
-                parallel=self._shop.settings.concurrency.writes,
-            )
+            parallel = self._shop.settings.concurrency.writes
+            with telling(self._shop, Concern(pcs, pcs)):
+                await settle(family, self._applier, behalf, parallel=parallel)
             await self._autoscaling.settle(pcs, expansion, behalf)
         except NamesTaken as error:
             note = f"objects of others have names that are needed: {', '.join(error.taken)}"

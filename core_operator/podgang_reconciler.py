@@ -13,6 +13,7 @@ from typing import cast
 
 from core_operator import caches as kinds
 from core_operator.caches import BASE
+from core_operator.children import Concern, telling
 from core_operator.plan.backends import Choice
 from core_operator.plan.expansion import GangInstance, gang_named
 from core_operator.plan.gang_pods import GroupPods, has_begun
@@ -38,6 +39,7 @@ from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
 from shared_api.models import JsonObject, PodClique, PodCliqueSet, PodGang, SchedulerBackendSpec
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
@@ -78,7 +80,14 @@ class PodGangReconciler:
             # About to be deleted with its replica.
             return None
         situation = self._look(found.object, pcs, instance)
-        behalf = Behalf(key, pcs.metadata.uid)
+        with telling(self._shop, Concern(found.object, pcs)):
+            return await self._bring_on(found, situation, instance)
+
+    async def _bring_on(
+        self, found: Applied[PodGang], situation: "Situation", instance: GangInstance
+    ) -> Result | None:
+        key = key_of(found)
+        behalf = Behalf(key, situation.pcs.metadata.uid)
         if situation.is_misplaced:
             await self._move(found, situation, behalf)
             return None
@@ -94,6 +103,8 @@ class PodGangReconciler:
         pause = self._pause(key, situation)
         await self._release(situation, behalf, hold=pause > 0)
         self._wake_scaled(situation)
+        # Only here, where everything was tried.
+        self._shop.note_problem(found.object, None)
         return Result(requeue_after=pause) if pause > 0 else None
 
     def _look(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> "Situation":

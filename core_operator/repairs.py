@@ -3,7 +3,9 @@
 A pod that served and is lost without our doing (evicted, preempted, its node gone or drained,
 failed) opens a repair of its gang; the repair is closed when all PodCliques of the gang have
 their pods ready again. The pod's own word about why it goes is told as an Event. What is being
-repaired is known only here and now: a restart measures only what happens after it.
+repaired is known only here and now: a restart measures only what happens after it. A process
+that does not lead sees the same pods go, and says nothing: it does not know which of them
+the leader deletes, and what two processes count would be counted twice.
 """
 
 from collections import OrderedDict
@@ -17,6 +19,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.models import KubeObject, PodClique
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.fence import Fence
 from shared_api.runtime.predicates import controller_uid
 
 EVENT_POD_LOST = "PodLost"
@@ -29,10 +32,11 @@ Tell = Callable[[KubeObject, str, str], None]
 class Repairs:
     """Gangs that are not whole, and since when."""
 
-    def __init__(self, caches: Caches, metrics: CoreMetrics, clock: Clock) -> None:
+    def __init__(self, caches: Caches, metrics: CoreMetrics, clock: Clock, fence: Fence) -> None:
         self._caches = caches
         self._metrics = metrics
         self._clock = clock
+        self._fence = fence
         self._expected: OrderedDict[str, None] = OrderedDict()
         self._since: dict[ObjectKey, float] = {}
         self.tell: Tell = lambda *_: None
@@ -53,7 +57,7 @@ class Repairs:
 
     def _lost(self, was: Pod, pod: Pod) -> None:
         clique = self._owner(pod)
-        if pod.metadata.uid in self._expected or clique is None:
+        if pod.metadata.uid in self._expected or clique is None or self._fence.remaining() <= 0:
             return
         self._since.setdefault(_gang(pod), self._clock.monotonic())
         why = why_lost(pod)

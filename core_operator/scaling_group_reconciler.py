@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
 from core_operator.children import (
+    Concern,
     Family,
     NamesTaken,
     Wanted,
@@ -16,6 +17,7 @@ from core_operator.children import (
     own_child,
     seen,
     settle,
+    telling,
     unwanted,
 )
 from core_operator.plan import naming
@@ -57,12 +59,10 @@ class ScalingGroupReconciler:
         behalf = Behalf(key, uid)
         try:
             await self._sharing.settle_group(pcs, found.object, behalf)
-            await settle(
-                Family(wanted, tuple(going)),
-                self._applier,
-                behalf,
-                parallel=self._shop.settings.concurrency.writes,
-            )
+            family = Family(wanted, tuple(going))
+            parallel = self._shop.settings.concurrency.writes
+            with telling(self._shop, Concern(found.object, pcs)):
+                await settle(family, self._applier, behalf, parallel=parallel)
         except NamesTaken as error:
             note = f"objects of others have names that are needed: {', '.join(error.taken)}"
             self._shop.note_problem(found.object, Blocked(Blocking.CONFLICT, note))

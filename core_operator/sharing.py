@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core_operator.caches import OWNER
-from core_operator.children import Family, Wanted, Write, settle, unwanted
+from core_operator.children import Concern, Family, Wanted, Write, settle, telling, unwanted
 from core_operator.plan import compute_domains, naming
 from core_operator.plan.claims import (
     Claim,
@@ -30,7 +30,6 @@ from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.errors import Forbidden, Invalid
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
@@ -186,13 +185,9 @@ class Sharing:
 
     async def _carry_out(self, owner: KubeObject, family: Family, behalf: Behalf) -> None:
         parallel = self._shop.settings.concurrency.writes
-        try:
+        words = "what pods would share is refused"
+        with telling(self._shop, Concern(owner, owner, Blocking.CLAIM_REFUSED, words)):
             await settle(family, self._applier, behalf, parallel=parallel)
-        except (Invalid, Forbidden, ExceptionGroup) as error:
-            if (refusal := _refusal_in(error)) is not None:
-                note = f"what pods would share is refused: {refusal}"
-                self._shop.note_problem(owner, Blocked(Blocking.CLAIM_REFUSED, note))
-            raise
 
 
 def _index(pod: JsonObject) -> int:
@@ -201,8 +196,3 @@ def _index(pod: JsonObject) -> int:
     labels = metadata["labels"]
     assert isinstance(labels, dict)
     return int(str(labels[names.LABEL_POD_INDEX]))
-
-
-def _refusal_in(error: Exception) -> Exception | None:
-    members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-    return next((member for member in members if isinstance(member, Invalid | Forbidden)), None)

@@ -24,7 +24,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet, PodCliqueStatus
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
-from shared_api.runtime.predicates import controller_uid
+from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.writing import Behalf, Target
 
 _SECONDS_PER_GANG = 0.008
@@ -166,7 +166,10 @@ class PodCliqueSetStatusReconciler:
         return {clique.metadata.name: clique for clique in found if clique is not None}
 
     def _problem(self, pcs: PodCliqueSet) -> Blocked | None:
-        owners = (pcs, *self._view.groups_of(pcs))
+        if not self._shop.problems:
+            return None
+        gangs = self._view.caches.gangs.by_index(OWNER, pcs.metadata.uid or "")
+        owners: tuple[Watched, ...] = (pcs, *self._view.groups_of(pcs), *gangs)
         problems = (self._shop.problems.get(owner.metadata.uid or "") for owner in owners)
         return next((problem for problem in problems if problem is not None), None)
 

@@ -48,7 +48,7 @@ class Workshop:
     """How long gangs take to be whole again."""
 
     def __post_init__(self) -> None:
-        repairs = Repairs(self.view.caches, self.metrics, self.clock)
+        repairs = Repairs(self.view.caches, self.metrics, self.clock, self.fence)
         object.__setattr__(self, "repairs", repairs)
 
     def now(self) -> datetime:
@@ -70,8 +70,13 @@ class Workshop:
         type_: EventType = "Warning" if warning else "Normal"
         self.recorder.record(regarding, reason, note, type_=type_)
 
-    def note_problem(self, about: KubeObject, problem: Blocked | None) -> None:
-        """Remember what is wrong with an object now, or that nothing is."""
+    def note_problem(
+        self, about: KubeObject, problem: Blocked | None, told: KubeObject | None = None
+    ) -> None:
+        """Remember what is wrong with an object now, or that nothing is.
+
+        An Event tells of it, about the object or about the one that people look at instead.
+        """
         uid = about.metadata.uid or ""
         if self.problems.get(uid) == problem:
             return
@@ -79,6 +84,6 @@ class Workshop:
             del self.problems[uid]
         else:
             self.problems[uid] = problem
-            self.tell(about, problem.reason, problem.message, warning=True)
+            self.tell(told or about, problem.reason, problem.message, warning=True)
         for wake in self.wakers:
             wake(about)

@@ -17,6 +17,7 @@ from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.container import k3s_kubeconfig
 from local_cluster.lifecycle import down, up
 from local_cluster.places import builds_directory
+from local_cluster.schedulers import extra_scheduler
 from local_cluster.versions import DEFAULT_MINOR
 
 ControlPlane = Callable[[str], Cluster]
@@ -79,13 +80,16 @@ def volcano_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
 def yunikorn_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with YuniKorn beside kube-scheduler; of all test runs one at a time has it."""
     options = ClusterOptions(schedulers=("yunikorn",), process_node=False)
-    with _alone("yunikorn"), running_cluster(options, tmp_path_factory) as running:
+    with alone("yunikorn"), running_cluster(options, tmp_path_factory) as running:
         yield running
 
 
 @contextmanager
-def _alone(scheduler: str) -> Iterator[None]:
-    """Wait for other test runs with a scheduler of which there can be only one."""
+def alone(scheduler: str) -> Iterator[None]:
+    """Wait for other test runs with a scheduler, if there can be only one of it."""
+    if not extra_scheduler(scheduler).fixed_ports:
+        yield
+        return
     builds_directory().mkdir(parents=True, exist_ok=True)
     with (builds_directory() / f"{scheduler}-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

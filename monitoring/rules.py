@@ -1,8 +1,9 @@
 """Alerts and recording rules as values, and as the two files that Prometheus reads.
 
 The plain rules file and the PrometheusRule hold the same groups. Every alert has a severity, a
-sentence with the value in it, and the address of its runbook, which is the page of its name in
-docs/runbooks. The address of the site is said once, in mkdocs.yml.
+sentence with the value in it, and its runbook, which is the page of its name in docs/runbooks:
+its address, if mkdocs.yml says where the pages are published, and its path otherwise. No link
+leads to a place that does not exist.
 """
 
 import re
@@ -33,7 +34,8 @@ class Alert:
         return f"Podgang{self.name}"
 
     def to_rule(self, site: str) -> dict[str, Value]:
-        """The rule."""
+        """The rule, with the address of the site or none."""
+        page = f"runbooks/{self.full_name}"
         return {
             "alert": self.full_name,
             "expr": self.expression,
@@ -42,7 +44,7 @@ class Alert:
             "annotations": {
                 "summary": self.summary,
                 "description": self.description,
-                "runbook_url": f"{site}/runbooks/{self.full_name}/",
+                **({"runbook_url": f"{site}/{page}/"} if site else {"runbook": f"docs/{page}.md"}),
             },
         }
 
@@ -68,11 +70,9 @@ class Group:
 
 
 def site_of(configuration: Path) -> str:
-    """The address of the documentation, from mkdocs.yml."""
+    """The address of the documentation, from mkdocs.yml; empty if it is published nowhere."""
     found = _SITE.search(configuration.read_text())
-    if found is None:
-        raise ValueError(f"{configuration} has no site_url")
-    return found[1]
+    return "" if found is None else found[1]
 
 
 def rules_file(groups: tuple[Group, ...], site: str) -> dict[str, Value]:

@@ -42,7 +42,7 @@ class Part:
 
 
 PARTS = (
-    *(Part(name, name, (found.build,), 4, 5) for name, found in EXTRA_SCHEDULERS.items()),
+    *(Part(name, name, (found.build,), 6, 5) for name, found in EXTRA_SCHEDULERS.items()),
     *(
         Part(minor, minor, (f"kubernetes-{minor}",), 4, 8)
         for minor in reversed(MINORS)

@@ -4,10 +4,11 @@ Whether the backend lives is told by its Lease. The heartbeat in the status is f
 rarely written, and never at a start that finds the record as it should be.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from backend_controllers.generic.discovery import Found
-from backend_controllers.generic.kinds import BACKENDS
+from backend_controllers.generic.kinds import BACKENDS, field_manager
 from backend_controllers.generic.record import record_manifest, record_status
 from backend_controllers.generic.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
@@ -15,7 +16,7 @@ from shared_api.models import SchedulerBackend
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import Result
-from shared_api.runtime.ownership import Applied
+from shared_api.runtime.ownership import Applied, fingerprint
 from shared_api.runtime.writing import Behalf, Target
 
 HEARTBEAT = 300.0
@@ -34,7 +35,8 @@ class Registration:
     ) -> None:
         self._shop = shop
         self._found = found
-        self._target = Target(BACKENDS, records)
+        self._target = Target(BACKENDS, records, self._is_as_stated)
+        self._status = Target(BACKENDS, records)
         self._applier = applier
         self._beat_at = shop.clock.monotonic()
 
@@ -50,8 +52,16 @@ class Registration:
         status = record_status(
             observed.object, self._found, self._heartbeat(observed.object), self._shop.now()
         )
-        await self._applier.apply_status(self._target, status, behalf)
+        await self._applier.apply_status(self._status, status, behalf)
         return Result(requeue_after=self._beat_at + HEARTBEAT - self._shop.clock.monotonic())
+
+    def _is_as_stated(
+        self, observed: Applied[SchedulerBackend], manifest: Mapping[str, object]
+    ) -> bool:
+        # Fingerprints leave out what is empty, but no patch and an empty one mean different things.
+        applied = observed.fingerprint(field_manager(self._shop.backend.name))
+        preparation = observed.object.spec.preparation
+        return applied == fingerprint(manifest) and preparation == self._found.answer.preparation
 
     def _heartbeat(self, record: SchedulerBackend) -> datetime:
         now = self._shop.clock.monotonic()

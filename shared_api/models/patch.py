@@ -70,13 +70,18 @@ class PodPatch(KubeModel):
     """Fields of the pod's spec."""
 
 
+# Atomic: merged field by field, a patch that loses all of its fields and stays as an empty one,
+# which means something, becomes null in the server's hands, and the server then refuses it.
+_Whole = Annotated[PodPatch | None, Markers({"x-kubernetes-map-type": "atomic"})]
+
+
 class PodPatches(KubeModel):
     """The patches of the pods of a group, by what a pod is to its gang."""
 
-    members: PodPatch | None = None
+    members: _Whole = None
     """For pods whose index is below minReplicas of their group."""
 
-    surplus: PodPatch | None = None
+    surplus: _Whole = None
     """For the other pods; as members when absent, nothing when empty."""
 
     def of_pod(self, index: int, min_replicas: int) -> PodPatch:

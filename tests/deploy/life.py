@@ -1,9 +1,12 @@
 """A life in which core and backends do everything that they have rights for."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+
+import yaml
 
 from core_operator.caches import BINDINGS, CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
@@ -20,18 +23,12 @@ from shared_api.kube.resources import (
 )
 from tests.backends.generic.gangs import gang, said
 from tests.core.kit import Object, Onlooker, clique, condition, holds, is_ready, pcs
+from tests.deploy.customs import CUSTOMS
 from tests.deploy.kit import NAMESPACE, PATIENCE
 
-WORKLOADS = Resource("scheduling.k8s.io", "v1alpha2", "workloads", "Workload")
-NATIVE_GROUPS = Resource("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
-KAI_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 
-WRITTEN = {"default": (WORKLOADS, NATIVE_GROUPS), "kai": (KAI_GROUPS,)}
-"""What each backend writes for a gang."""
-
 _BACKEND = names.ANNOTATION_SCHEDULER_BACKEND
-_QUEUE = {"kai.scheduler/queue": "team"}
 _REVISIONS = 12
 """One more than are kept beside the current one."""
 
@@ -43,6 +40,7 @@ class Life:
         self.cluster = cluster
         self.person = person
         self.backend = backend
+        self._customs = CUSTOMS[backend]
         self._binding = f"{person.namespace}-racks"
 
     async def run_grow_and_shrink(self) -> None:
@@ -129,17 +127,36 @@ class Life:
         await self._until_none(RESOURCE_CLAIMS, partial(_is_named, name="d-1-nic"))
 
     async def change_hands(self) -> None:
-        """A gang that nobody has released is given to somebody else."""
-        await self.person.create(gang("h", self.backend, annotations=_QUEUE))
+        """A gang that core knows nothing of is given to somebody else."""
+        await self.person.create(gang("h", self.backend, annotations=self._customs.labels))
+        if self._customs.awaits_members:
+            await self._fill_by_hand("h")
         await self._until(lambda: said(self.person, "h", "Programmed")[0] == "True")
         label = {names.LABEL_SCHEDULER_BACKEND: "somebody-else"}
         await self.person.change(GANGS, "h", {"metadata": {"labels": label}})
-        for kind in WRITTEN[self.backend]:
+        for kind in self._customs.written:
             await self._until_none(kind, partial(_is_owned_by, name="h"))
+
+    async def _fill_by_hand(self, name: str) -> None:
+        """Give a gang the two pods of its group, as its backend wants them."""
+        await self._until(lambda: self._preparations(name))
+        ((group, prepared),) = self._preparations(name).items()
+        labels = {names.LABEL_PODGANG: name, names.LABEL_SCHEDULER_BACKEND: self.backend}
+        pods = [f"{group}-{index}" for index in range(2)]
+        for pod in pods:
+            await self.person.create(_pod(pod, {**labels, **prepared["labels"]}, prepared["spec"]))
+        references = [{"namespace": self.person.namespace, "name": pod} for pod in pods]
+        whole = {"name": group, "minReplicas": len(pods), "podReferences": references}
+        await self.person.change(GANGS, name, {"spec": {"podgroups": [whole]}})
+
+    def _preparations(self, name: str) -> dict[str, Object]:
+        found = self.person.get(GANGS, name)
+        stated = found.status.get("podPreparations", []) if found is not None else []
+        return {entry["name"]: entry["members"] for entry in stated}
 
     async def be_tampered_with(self) -> None:
         """Somebody takes the labels off objects that are ours."""
-        for kind in WRITTEN[self.backend]:
+        for kind in self._customs.written:
             await self.tamper(kind, partial(_is_owned_by, name="w-0"))
 
     async def tamper(self, kind: Resource, which: Callable[[Object], bool]) -> None:
@@ -160,8 +177,10 @@ class Life:
         )
 
     async def switch_the_backend_off_and_on(self) -> None:
-        """What is new waits for its backend."""
+        """What is new waits for its backend, which comes back with more switched on."""
         await self._scale_deployment(f"backend-{self.backend}", 0)
+        if self._customs.options:
+            await self._set_options(self._customs.options)
         await self._create("late", clique("a", 2))
         await self._until(
             lambda: (
@@ -176,7 +195,12 @@ class Life:
         """Everything is deleted by its user."""
         for item in self.person.all(SETS):
             await self.person.delete(item, SETS)
-        await self.person.delete(self.person.one(GANGS, "h"), GANGS)
+        for item in self.person.all(GANGS):
+            if item.metadata.name == "h":
+                await self.person.delete(item, GANGS)
+        for pod in self.person.pods:
+            if pod.metadata.labels.get(names.LABEL_PODGANG) == "h":
+                await self.person.delete(pod, PODS)
         await self._until(lambda: not self.person.pods and not self.person.names(GANGS))
 
     async def forget_the_topology(self) -> None:
@@ -188,7 +212,7 @@ class Life:
 
     async def _create(self, name: str, *cliques: Object, **template: Any) -> None:
         made = pcs(name, *cliques, annotations={_BACKEND: self.backend}, **template)
-        made["metadata"]["labels"] = _QUEUE
+        made["metadata"]["labels"] = dict(self._customs.labels)
         await self.person.create(made)
 
     def _pods(self, of: str) -> list[LooseObject]:
@@ -226,9 +250,32 @@ class Life:
             seconds=PATIENCE,
         )
 
+    async def _set_options(self, options: Mapping[str, object]) -> None:
+        """Change the settings of a backend that does not run."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+        found = await until(self.cluster.kubeconfig, path, bool, seconds=PATIENCE)
+        prefix = f"backend-settings-{self.backend}-"
+        (stored,) = (item for item in found if item["metadata"]["name"].startswith(prefix))
+        settings = yaml.safe_load(stored["data"]["settings.yaml"])
+        settings["options"] = {**settings.get("options", {}), **options}
+        change = json.dumps({"data": {"settings.yaml": json.dumps(settings)}})
+        name = f"configmap/{stored['metadata']['name']}"
+        words = ("patch", name, f"-n{NAMESPACE}", "--type=merge", f"--patch={change}")
+        await asyncio.to_thread(self.cluster.kubectl, *words)
+
     async def _scale_deployment(self, name: str, replicas: int) -> None:
         words = ("scale", f"deployment/{name}", f"-n{NAMESPACE}", f"--replicas={replicas}")
         await asyncio.to_thread(self.cluster.kubectl, *words)
+
+
+def _pod(name: str, labels: Object, spec: Object) -> Object:
+    container = {"name": "main", "image": "registry.example.com/app:1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"terminationGracePeriodSeconds": 0, "containers": [container], **spec},
+    }
 
 
 def _levels(*keys: str) -> Object:

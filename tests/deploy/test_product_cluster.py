@@ -9,14 +9,18 @@ from dataclasses import replace
 
 import pytest
 
+from local_cluster.building.builder import ensure_built
+from local_cluster.building.programs import build_of
 from local_cluster.cluster import Cluster, ClusterOptions
-from local_cluster.pytest_plugin import fresh_namespace, running_cluster
+from local_cluster.pytest_plugin import alone, fresh_namespace, running_cluster
+from local_cluster.schedulers import extra_scheduler
 from local_cluster.waiting import wait_until
 from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from tests.core.conftest import CRDS
 from tests.core.kit import Onlooker, clique, pcs
+from tests.deploy.customs import CUSTOMS
 from tests.deploy.kit import NAMESPACE, PATIENCE, Object, install, uninstall
 from tests.deploy.leftovers import Inventory, inventory
 from tests.deploy.life import Life
@@ -31,6 +35,8 @@ _BY_POLICIES = "asked for by the policies, which are on here, and not by a reque
 _LATER = "served from Kubernetes 1.37 on"
 _EVENTS = "Events are patched only when they repeat, and a backend has little to tell of this life"
 _VERBS = ("get", "list", "watch", "create", "patch", "delete")
+_TELLING = {Right(verb, "events.k8s.io", "events"): _EVENTS for verb in ("create", "patch")}
+_OWNING = {Right("update", "scheduler.grove.io", "podgangs/finalizers"): _BY_ADMISSION}
 UNUSED: dict[str, dict[Right, str]] = {
     "core-operator": {
         Right("update", "grove.io", f"{owner}/finalizers"): _BY_ADMISSION
@@ -41,20 +47,23 @@ UNUSED: dict[str, dict[Right, str]] = {
         Right("write", "policy.grove.io", "managedobjects"): _BY_POLICIES,
     },
     "backend-default": {
-        Right("update", "scheduler.grove.io", "podgangs/finalizers"): _BY_ADMISSION,
+        **_OWNING,
+        **_TELLING,
         **{Right(verb, "scheduling.k8s.io", "compositepodgroups"): _LATER for verb in _VERBS},
-        **{Right(verb, "events.k8s.io", "events"): _EVENTS for verb in ("create", "patch")},
     },
     "backend-kai": {
-        Right("update", "scheduler.grove.io", "podgangs/finalizers"): _BY_ADMISSION,
+        **_OWNING,
         Right("update", "grove.io", "clustertopologybindings/finalizers"): _BY_ADMISSION,
         Right("patch", "events.k8s.io", "events"): _EVENTS,
     },
+    "backend-koordinator": {**_OWNING, **_TELLING},
+    "backend-volcano": {**_OWNING, **_TELLING},
+    "backend-yunikorn": _TELLING,
 }
 """Rights that may stay unused, and why."""
 
 
-@pytest.fixture(scope="module", params=["default", "kai"])
+@pytest.fixture(scope="module", params=sorted(CUSTOMS))
 def backend(request: pytest.FixtureRequest) -> str:
     """The backend whose gangs live that life."""
     found: str = request.param
@@ -70,7 +79,10 @@ def bare(
         yield request.getfixturevalue("crds")
         return
     options = ClusterOptions(schedulers=(backend,), audit=True)
-    with running_cluster(options, tmp_path_factory) as cluster:
+    with alone(backend), running_cluster(options, tmp_path_factory) as cluster:
+        for name in CUSTOMS[backend].definitions:
+            assets = ensure_built(build_of(extra_scheduler(backend).build)) / "assets"
+            cluster.kubectl("apply", "--server-side", "-f", str(assets / name))
         cluster.install_crds(CRDS)
         yield cluster
 
@@ -108,8 +120,9 @@ async def test_every_right_is_used_and_none_is_missing(
     if backend == "kai":
         await life.place_by_topology()
         await life.forget_the_topology()
-    await life.change_hands()
-    await life.be_tampered_with()
+    if CUSTOMS[backend].written:
+        await life.change_hands()
+        await life.be_tampered_with()
     await life.switch_the_backend_off_and_on()
     await life.go_away()
     accounts, did = ("core-operator", f"backend-{backend}"), deeds(product, NAMESPACE)
@@ -163,7 +176,7 @@ def test_workloads_first_and_then_the_product_leaves_nothing(
     with fresh_namespace(product) as place:
         here = f"-n{place}"
         manifest = pcs("w", clique("a", 2), annotations={names.LABEL_SCHEDULER_BACKEND: backend})
-        manifest["metadata"]["labels"] = {"kai.scheduler/queue": "team"}
+        manifest["metadata"]["labels"] = dict(CUSTOMS[backend].labels)
         product.kubectl("create", here, "-f", "-", input=json.dumps(manifest))
         product.kubectl("wait", here, "pcs/w", "--for=condition=Ready", "--timeout=60s")
         product.kubectl("delete", "podcliquesets", "--all", "--all-namespaces", "--timeout=60s")

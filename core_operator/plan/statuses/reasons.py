@@ -44,6 +44,7 @@ class Blocking(StrEnum):
     LEVELS_REVERSED = names.REASON_LEVELS_REVERSED
     BACKEND_NOT_SELECTED = "BackendNotSelected"
     NOT_ACCEPTED = "NotAccepted"
+    CHILD_REFUSED = "ChildRefused"
     PODS_REFUSED = "PodsRefused"
     AUTOSCALER_REFUSED = "AutoscalerRefused"
     RESOURCE_API_MISSING = "ResourceAPIMissing"
@@ -77,6 +78,7 @@ _STALLING = frozenset(
         Blocking.LEVELS_UNAVAILABLE,
         Blocking.LEVELS_REVERSED,
         Blocking.NOT_ACCEPTED,
+        Blocking.CHILD_REFUSED,
         Blocking.PODS_REFUSED,
         Blocking.AUTOSCALER_REFUSED,
         Blocking.RESOURCE_API_MISSING,

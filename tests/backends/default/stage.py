@@ -1,5 +1,6 @@
 """A namespace with nodes of its own, on which gangs made by hand or by core are played."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -127,12 +128,24 @@ class Stage:
                 "namespace": self.namespace,
                 "labels": {names.LABEL_SCHEDULER_BACKEND: "default"},
             },
-            "spec": {"podgroups": self.groups(groups, spec.pop("keys", {})), **spec},
+            "spec": {
+                "podgroups": self.groups(groups, spec.pop("keys", {}), spec.pop("remade", ())),
+                **spec,
+            },
         }
         return await self.person.client.create(GANGS, manifest, field_manager=PERSON, into=PodGang)
 
-    def groups(self, minimums: dict[str, int], keys: dict[str, str] | None = None) -> list[Object]:
-        """Groups of as many pods as they need."""
+    def groups(
+        self,
+        minimums: dict[str, int],
+        keys: dict[str, str] | None = None,
+        remade: Collection[str] = (),
+    ) -> list[Object]:
+        """Groups of as many pods as they need.
+
+        Pods of groups that are `remade` have names of their own, as those that core makes: kwok
+        deletes by name, and what it still has to delete would be the pod of the same name.
+        """
         constraint = {
             group: {"topologyConstraint": {"packConstraint": {"required": key}}}
             for group, key in (keys or {}).items()
@@ -142,7 +155,10 @@ class Stage:
                 "name": group,
                 "minReplicas": minimum,
                 "podReferences": [
-                    {"namespace": self.namespace, "name": f"{group}-{index}"}
+                    {
+                        "namespace": self.namespace,
+                        "name": f"{group}-{index}{'-anew' if group in remade else ''}",
+                    }
                     for index in range(minimum)
                 ],
                 **constraint.get(group, {}),

@@ -9,6 +9,7 @@ import yaml
 
 from backend_controllers import registry
 from backend_controllers.contract import Dialect, Served
+from backend_controllers.generic.kinds import GANGS
 from shared_api.kube.resources import Resource
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "backends"
@@ -81,6 +82,11 @@ def test_what_is_declared_is_allowed(name: str) -> None:
         assert allowed(found, resource) >= WRITING | {"get", "list", "watch"}, resource
     for resource in read(spoken):
         assert allowed(found, resource) >= {"list", "watch"}, resource
+    # Objects have an owner; who writes none need not look it up, nor may block its deletion.
+    owning = {"get"} if spoken.writes else set()
+    assert allowed(found, GANGS) == {"list", "watch"} | owning
+    finalizers = Resource(GANGS.group, GANGS.version, "podgangs/finalizers", GANGS.kind)
+    assert allowed(found, finalizers) == ({"update"} if spoken.writes else set())
     asked = registry.find(name).questions
     listed = {
         named

@@ -1,0 +1,159 @@
+"""What the API server refuses to make for a set, the set says; and it recovers."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from core_operator.caches import CLIQUES, GANGS, SETS
+from local_cluster.cluster import Cluster
+from shared_api.kube.resources import SERVICES, Resource
+from tests.core.kit import Object, Onlooker, clique, condition, holds, pcs, running_operator
+from tests.core.stand_in import StandIn
+
+pytestmark = pytest.mark.cluster
+
+WORDS = "nothing of the kind in this place"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Somebody's admission policy for one kind in one namespace."""
+
+    kind: Resource
+    operation: str = "CREATE"
+    unless: str = "false"
+    reason: str = "Invalid"
+    """With it the server answers 422 as to a broken schema; with Forbidden 403 as to a quota."""
+
+    def manifests(self, place: str) -> list[Object]:
+        name, api = f"refusals-{place}", "admissionregistration.k8s.io/v1"
+        within = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place}}}
+        policy = {
+            "matchConstraints": {
+                **within,
+                "resourceRules": [
+                    _rule(self.kind.group, self.kind.plural, self.operation),
+                    # By which it is found out whether the policy is in force yet.
+                    _rule("", "configmaps", "CREATE"),
+                ],
+            },
+            "validations": [
+                {
+                    "expression": f"object.kind != 'ConfigMap' && ({self.unless})",
+                    "reason": self.reason,
+                    "message": WORDS,
+                }
+            ],
+        }
+        binding = {"policyName": name, "validationActions": ["Deny"]}
+        kind = "ValidatingAdmissionPolicy"
+        return [
+            {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": policy},
+            {
+                "apiVersion": api,
+                "kind": f"{kind}Binding",
+                "metadata": {"name": name},
+                "spec": binding,
+            },
+        ]
+
+
+def _rule(group: str, plural: str, operation: str) -> Object:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "resources": [plural],
+        "operations": [operation],
+    }
+
+
+@contextlib.asynccontextmanager
+async def enforced(cluster: Cluster, place: str, policy: Policy) -> AsyncIterator[None]:
+    """The policy, in force until the block ends."""
+    listing = {"apiVersion": "v1", "kind": "List", "items": policy.manifests(place)}
+    text = json.dumps(listing)
+    await asyncio.to_thread(cluster.kubectl, "create", "-f", "-", input=text)
+    probe = ("create", "configmap", "probe", f"-n{place}", "--dry-run=server")
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                done = await asyncio.to_thread(cluster.kubectl, *probe, check=False)
+                if WORDS in done.stderr:
+                    break
+        yield
+    finally:
+        await asyncio.to_thread(cluster.kubectl, "delete", "-f", "-", input=text)
+
+
+async def until_told(person: Onlooker, about: str) -> None:
+    """Wait until the set says what is refused, in conditions and in an Event."""
+
+    def says(kind: str) -> bool:
+        said = condition(person.get(SETS, "w"), kind)
+        told = str(said.get("message", ""))
+        return said.get("reason") == "ChildRefused" and WORDS in told and about in told
+
+    await person.until(lambda: says("Ready") and says("Stalled"))
+    assert not holds(person.get(SETS, "w"), "Ready")
+    assert WORDS in await person.until_event("w", "ChildRefused")
+
+
+async def test_a_gang_that_is_refused_is_told_of_until_the_set_is_changed(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    urgent = "system-cluster-critical"
+    policy = Policy(GANGS, unless=f"object.spec.?priorityClassName.orValue('') == '{urgent}'")
+    async with (
+        StandIn(person.client, "default").serving(),
+        enforced(core_cluster, person.namespace, policy),
+        running_operator(core_cluster),
+    ):
+        await person.create(pcs("w", clique("a", 2)))
+        await until_told(person, 'podgangs.scheduler.grove.io "w-0"')
+        await person.change(SETS, "w", {"spec": {"template": {"priorityClassName": urgent}}})
+        await person.until_ready(2)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "about"),
+    [
+        (SERVICES, "CREATE", 'services "w-0"'),
+        # One of its own, and one of a scaling group.
+        (CLIQUES, "CREATE", "podcliques.grove.io"),
+        # Its pods are there, and the gang cannot be told of them.
+        (GANGS, "UPDATE", 'podgangs.scheduler.grove.io "w-0'),
+    ],
+    ids=["service", "podcliques", "references"],
+)
+async def test_what_is_forbidden_is_told_of_until_it_is_permitted(
+    core_cluster: Cluster, person: Onlooker, kind: Resource, operation: str, about: str
+) -> None:
+    group = {"name": "s", "cliqueNames": ["b"], "replicas": 1}
+    policy = Policy(kind, operation, reason="Forbidden")
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        async with enforced(core_cluster, person.namespace, policy):
+            cliques = (clique("a"), clique("b"))
+            await person.create(pcs("w", *cliques, podCliqueScalingGroups=[group]))
+            await until_told(person, about)
+        await person.until_ready(2)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+
+
+async def test_what_only_a_scaling_group_is_refused_is_told_of_by_the_set(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    group = {"name": "s", "cliqueNames": ["b"], "replicas": 1}
+    unless = "!object.metadata.name.startsWith('w-0-s-')"
+    policy = Policy(CLIQUES, unless=unless, reason="Forbidden")
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        async with enforced(core_cluster, person.namespace, policy):
+            cliques = (clique("a"), clique("b"))
+            await person.create(pcs("w", *cliques, podCliqueScalingGroups=[group]))
+            await until_told(person, 'podcliques.grove.io "w-0-s-0-b"')
+        await person.until_ready(2)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))

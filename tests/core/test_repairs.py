@@ -1,0 +1,110 @@
+"""Lost pods are counted and gangs repaired on the books of one process: the one that leads."""
+
+from dataclasses import fields, replace
+
+from core_operator.caches import OWNER, Caches
+from core_operator.metrics import CoreMetrics
+from core_operator.repairs import Repairs
+from shared_api import names
+from shared_api.kube.metadata import Metadata, OwnerReference
+from shared_api.kube.pods import Pod, PodCondition, PodStatus
+from shared_api.models import KubeObject, PodClique, PodGang
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.clock import Clock
+from shared_api.runtime.ownership import applied
+from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.watch import Changed
+from tests.core.kit import clique
+
+LOST, REPAIRED = "grove_pods_lost_total", "grove_gang_repair_seconds_count"
+READY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
+FAILED = PodStatus(phase="Failed", reason="Evicted")
+
+
+class Process:
+    """The books of one process, before caches that the test fills."""
+
+    def __init__(self, *, leads: bool) -> None:
+        self.leads = leads
+        self.told: list[str] = []
+        self._version = 0
+        self._telemetry = Telemetry()
+        empty = Caches(*(Cache() for one in fields(Caches) if not one.kw_only))
+        self._caches = replace(empty, pods=Cache({OWNER: lambda pod: ["c"]}))
+        metrics = CoreMetrics(self._telemetry)
+        self.repairs = Repairs(self._caches, metrics, Clock(monotonic=lambda: 0.0), self)
+        self.repairs.tell = self._tell
+        self._caches.cliques.take(Changed(applied(PodClique)(_clique(), {})))
+        self._caches.gangs.take(Changed(applied(PodGang)(_gang(), {})))
+
+    def remaining(self) -> float:
+        return 10.0 if self.leads else 0.0
+
+    def see(self, name: str, status: PodStatus) -> Pod:
+        """Show the process a pod."""
+        self._version += 1
+        metadata = Metadata(
+            name=name,
+            namespace="n",
+            uid=name,
+            resource_version=f"{self._version}",
+            labels={names.LABEL_PODGANG: "g"},
+            owner_references=(OwnerReference("v1", "PodClique", "c", "c", controller=True),),
+        )
+        pod = Pod(metadata=metadata, status=status)
+        self._caches.pods.take(Changed(pod))
+        return pod
+
+    def total(self, name: str) -> float:
+        samples = (one for family in self._telemetry.registry.collect() for one in family.samples)
+        return sum(one.value for one in samples if one.name == name)
+
+    def _tell(self, about: KubeObject, reason: str, note: str) -> None:
+        self.told.append(f"{about.metadata.name} {reason} {note}")
+
+
+def _clique() -> PodClique:
+    metadata = {"name": "c", "namespace": "n", "uid": "c", "resourceVersion": "1"}
+    return PodClique.model_validate({"metadata": metadata, "spec": clique("c")["spec"]})
+
+
+def _gang() -> PodGang:
+    metadata = {"name": "g", "namespace": "n", "uid": "g", "resourceVersion": "1"}
+    group = {"name": "c", "podReferences": [], "minReplicas": 1}
+    return PodGang.model_validate({"metadata": metadata, "spec": {"podgroups": [group]}})
+
+
+def test_the_leader_counts_a_lost_pod_and_the_repair() -> None:
+    leader = Process(leads=True)
+    leader.see("p", READY)
+    leader.see("p", FAILED)
+    assert leader.total(LOST) == 1
+    assert leader.told == ["c PodLost pod p is lost: Evicted"]
+    leader.see("q", READY)
+    assert leader.total(REPAIRED) == 1
+
+
+def test_what_the_leader_deletes_itself_is_not_lost() -> None:
+    leader = Process(leads=True)
+    leader.repairs.expect(leader.see("p", READY))
+    leader.see("p", FAILED)
+    assert leader.total(LOST) == 0
+
+
+def test_a_process_that_does_not_lead_counts_nothing_and_tells_nothing() -> None:
+    standby = Process(leads=False)
+    standby.see("p", READY)
+    standby.see("p", FAILED)
+    standby.see("q", READY)
+    assert (standby.total(LOST), standby.total(REPAIRED), standby.told) == (0, 0, [])
+
+
+def test_a_process_that_comes_to_lead_counts_from_then_on() -> None:
+    process = Process(leads=False)
+    process.see("p", READY)
+    process.see("p", FAILED)
+    process.leads = True
+    process.see("q", READY)
+    assert process.total(REPAIRED) == 0
+    process.see("q", FAILED)
+    assert process.total(LOST) == 1
