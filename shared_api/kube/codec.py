@@ -6,12 +6,13 @@ projection does not name is skipped by the parser and never becomes a Python obj
 module knows envelopes (object, list page, watch event), not kinds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 
-from shared_api.kube.errors import BadResponse, Status, shorten
+from shared_api.kube.errors import BadResponse, KubeError, Status, from_status, shorten
+from shared_api.kube.lines import Line
 from shared_api.kube.metadata import Metadata
 
 JSON: TypeAlias = "str | int | float | bool | list[JSON] | dict[str, JSON] | None"
@@ -19,6 +20,7 @@ Manifest: TypeAlias = dict[str, JSON]
 """A desired object, as it goes to the server."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_CONTROL_TYPES = ("BOOKMARK", "ERROR")
 
 
 class MetadataLike(Protocol):
@@ -44,6 +46,16 @@ class Projection(Protocol):
 
 
 T = TypeVar("T")
+
+
+def share(value: Projection, held: Projection | None) -> None:
+    """Let an object that is about to be kept share memory with the one that it replaces."""
+    own = getattr(value, "share_with", None)
+    if own is not None:
+        own(held)
+    elif isinstance(value.metadata, Metadata):
+        before = None if held is None else held.metadata
+        value.metadata.share_with(before if isinstance(before, Metadata) else None)
 
 
 class PartialObject(msgspec.Struct, frozen=True, gc=False):
@@ -131,11 +143,11 @@ class Codec(Generic[T]):
             raise self._refuse(error) from error
         return Page(items, page.metadata.resource_version, page.metadata.next_token)
 
-    def event(self, line: bytes | memoryview) -> Event[T] | Bookmark | Status:
+    def event(self, line: Line) -> Event[T] | Bookmark | Status:
         """Decode one line of a watch stream; a Status means that the stream has failed."""
         try:
             event = self._event.decode(line)
-            if event.type not in ("BOOKMARK", "ERROR"):
+            if event.type not in _CONTROL_TYPES:
                 if self._validate is None:
                     return event
                 return Event(event.type, self._item(event.object))
@@ -144,6 +156,19 @@ class Codec(Generic[T]):
             if not bytes(line[:20]).startswith((b'{"type":"BOOKMARK"', b'{"type":"ERROR"')):
                 raise self._refuse(error) from error
         return _control(line)
+
+    def events(self, lines: Iterable[Line]) -> tuple[list[Event[T] | Bookmark], KubeError | None]:
+        """Decode lines up to the first one that tells of a failure, or is none itself."""
+        events: list[Event[T] | Bookmark] = []
+        for line in lines:
+            try:
+                event = self.event(line)
+            except BadResponse as error:
+                return events, error
+            if isinstance(event, Status):
+                return events, from_status(event)
+            events.append(event)
+        return events, None
 
     def _item(self, decoded: Any) -> T:
         if self._validate is not None:
@@ -179,7 +204,7 @@ _STATUS = msgspec.json.Decoder(Status)
 _PARTIAL = msgspec.json.Decoder(PartialObject)
 
 
-def _control(line: bytes | memoryview) -> Bookmark | Status:
+def _control(line: Line) -> Bookmark | Status:
     try:
         event = _CONTROL.decode(line)
         if event.type == "ERROR":

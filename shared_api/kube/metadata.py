@@ -1,10 +1,11 @@
 """The metadata that every projection carries, kept small.
 
-Ten thousand pods repeat the same namespaces, labels and owners, so those strings are
-interned while decoding: equal text is stored once and freed with its last user. Strings
-that are unique by nature (name, UID, resource version) are left alone, since interning
-them would cost memory. `managedFields` and the annotation in which kubectl keeps a second
-copy of the object are dropped.
+Ten thousand pods repeat the same namespaces, labels and owners. Whoever keeps an object calls
+`share_with` first: what has not changed is taken over from the object that is replaced, and
+the rest is interned, so equal text is stored once and freed with its last user. Strings that
+are unique by nature (name, UID, resource version) are left alone, since interning them would
+cost memory. `managedFields` and the annotation in which kubectl keeps a second copy of the
+object are dropped.
 """
 
 import functools
@@ -59,13 +60,21 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
 
-    def __post_init__(self) -> None:
-        force_setattr(self, "namespace", intern(self.namespace))
-        if self.labels:
-            labels = {intern(key): intern(value) for key, value in self.labels.items()}
-            force_setattr(self, "labels", labels)
-        if self.owner_references:
+    def share_with(self, held: "Metadata | None") -> None:
+        """Keep once what is kept twice, before anybody else sees this object.
+
+        Comparing with what is held is cheaper than hashing, and most changes change little.
+        """
+        if held is not None and self.labels == held.labels:
+            force_setattr(self, "labels", held.labels)
+        elif self.labels:
+            texts = map(intern, self.labels), map(intern, self.labels.values())
+            force_setattr(self, "labels", dict(zip(*texts, strict=True)))
+        if held is not None and self.owner_references == held.owner_references:
+            force_setattr(self, "owner_references", held.owner_references)
+        elif self.owner_references:
             force_setattr(self, "owner_references", share(self.owner_references))
+        force_setattr(self, "namespace", intern(self.namespace))
         if _LAST_APPLIED in self.annotations:
             annotations = {
                 key: value for key, value in self.annotations.items() if key != _LAST_APPLIED

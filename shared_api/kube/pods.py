@@ -1,8 +1,8 @@
 """The projection of a Pod: what a gang needs to know, in about a kilobyte.
 
 A pod of twelve kilobytes on the wire becomes its identity, its gates, where it runs and
-how it fares. Templates, environments and volumes are never decoded. Texts that recur over
-pods are interned, as in `metadata`.
+how it fares. Templates, environments and volumes are never decoded. What recurs over pods is
+shared, as in `metadata`.
 """
 
 import msgspec
@@ -85,9 +85,17 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
-    def __post_init__(self) -> None:
-        force_setattr(self, "spec", share(self.spec))
-        force_setattr(self, "status", share(self.status))
+    def share_with(self, held: "Pod | None") -> None:
+        """Keep once what pods have in common, before anybody else sees this one."""
+        if held is None:
+            self.metadata.share_with(None)
+            force_setattr(self, "spec", share(self.spec))
+            force_setattr(self, "status", share(self.status))
+            return
+        self.metadata.share_with(held.metadata)
+        same_spec, same_status = self.spec == held.spec, self.status == held.status
+        force_setattr(self, "spec", held.spec if same_spec else share(self.spec))
+        force_setattr(self, "status", held.status if same_status else share(self.status))
 
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of this type, if the pod has one."""

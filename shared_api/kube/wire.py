@@ -1,24 +1,24 @@
-"""HTTP/1.1 for short requests: connections that are kept, one exchange at a time on each.
+"""HTTP/1.1 to one API server: kept connections for short requests, one of its own for a stream.
 
 A general client spends more on a small request than is in it: 0.35 ms of CPU where 0.15
-will do, and an operator sends thousands. Parsing is httptools', sockets and TLS are
-asyncio's; what is left is to write a head, to wait for the end of the answer, and to keep
-the connection. It knows neither redirects nor cookies nor compression, for which the API
-server has no use; behind a proxy the general client is used. It sets no deadline: whoever
-is cancelled while waiting loses the connection, never gets another's answer.
+will do, and an operator sends thousands. What is left here is to write a head and to keep
+connections; see `connection` for the rest. It knows neither redirects nor cookies nor
+compression, for which the API server has no use; behind a proxy `proxied` is used. It sets no
+deadline but for connecting: whoever is cancelled while waiting loses the connection, never
+gets another's answer.
 """
 
 import asyncio
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-import httptools
-import msgspec
-
 from shared_api.kube.access import Access
-from shared_api.kube.errors import BadResponse, ConfigError, ConnectionLost
+from shared_api.kube.connection import Answer, Connection
+from shared_api.kube.errors import ConfigError, ConnectionLost
+
+_ANSWER_ROOM = 32 * 1024
+_STREAM_ROOM = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,6 @@ class Limits:
     """Bytes of one watch event; etcd takes objects of 1.5 MiB."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What the server answered."""
-
-    status: int
-    body: bytes
-    retry_after: str | None = None
-
-
 class Wire:
     """Connections to one server."""
 
@@ -60,8 +52,8 @@ class Wire:
         )
         self._access = access
         self._limits = limits
-        self._idle: list[tuple[float, _Connection]] = []
-        self._open: set[_Connection] = set()
+        self._idle: list[tuple[float, Connection]] = []
+        self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
 
     async def exchange(
@@ -69,7 +61,7 @@ class Wire:
     ) -> Answer:
         """Send one request and wait for its answer."""
         head = self._head(method, target, headers, body)
-        connection = self._take() or await self._connect()
+        connection = self._take() or await self._connect(_ANSWER_ROOM, self._limits.body)
         try:
             answer = await connection.exchange(head if body is None else head + body)
         except BaseException:
@@ -79,6 +71,17 @@ class Wire:
         if connection.is_open:
             self._idle.append((_now(), connection))
         return answer
+
+    async def stream(self, target: str, headers: dict[str, str]) -> Connection:
+        """Send one request whose answer is read as it comes, on a connection that is not kept."""
+        head = self._head("GET", target, headers, None)
+        connection = await self._connect(_STREAM_ROOM, _STREAM_ROOM)
+        try:
+            await connection.begin(head)
+        except BaseException:
+            connection.abort()
+            raise
+        return connection
 
     def forget(self) -> None:
         """Have later requests use new connections, and with them new client certificates."""
@@ -94,7 +97,7 @@ class Wire:
         if self._open:
             await self._all_closed.wait()
 
-    def _lost(self, connection: "_Connection") -> None:
+    def _lost(self, connection: Connection) -> None:
         self._open.discard(connection)
         if not self._open:
             self._all_closed.set()
@@ -107,7 +110,7 @@ class Wire:
             lines += f"Content-Length: {len(body)}\r\n"
         return f"{method} {self._prefix}{target}{self._constant}{lines}\r\n".encode("latin-1")
 
-    def _take(self) -> "_Connection | None":
+    def _take(self) -> Connection | None:
         """The connection that was used last; those that were idle for too long go."""
         while self._idle:
             since, connection = self._idle.pop()
@@ -116,124 +119,23 @@ class Wire:
             connection.close()
         return None
 
-    async def _connect(self) -> "_Connection":
+    async def _connect(self, room: int, largest: int) -> Connection:
         access = self._access
         try:
             async with asyncio.timeout(self._limits.connect):
                 transport, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self._limits.body, self._lost),
+                    lambda: Connection(room, largest, self._lost),
                     self._host,
                     self._port,
                     ssl=access.tls,
                     server_hostname=access.server_name if access.tls is not None else None,
                 )
+            guard(transport.get_extra_info("socket"))
         except OSError as error:  # TimeoutError is one
             raise ConnectionLost(str(error) or type(error).__name__, sent=False) from error
         if not connection.is_lost:
             self._open.add(connection)
-        guard(transport.get_extra_info("socket"))
         return connection
-
-
-class _Connection(asyncio.Protocol):
-    """One connection; the parser calls the methods whose names begin with `on_`."""
-
-    def __init__(self, largest: int, on_lost: Callable[["_Connection"], None]) -> None:
-        self._largest = largest
-        self._on_lost = on_lost
-        self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpResponseParser(self)
-        self._waiting: asyncio.Future[Answer] | None = None
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._retry_after: str | None = None
-        self._ends_with_connection = False
-
-    @property
-    def is_lost(self) -> bool:
-        """Tell whether the connection has ended for good."""
-        return self._transport is None
-
-    @property
-    def is_open(self) -> bool:
-        """Tell whether another request can be sent."""
-        return self._transport is not None and not self._transport.is_closing()
-
-    async def exchange(self, data: bytes) -> Answer:
-        """Send a request; the answer is the one of that request."""
-        if self._transport is None:
-            raise ConnectionLost("the server closed the connection", sent=False)
-        self._waiting = asyncio.get_running_loop().create_future()
-        self._parts, self._size, self._retry_after = [], 0, None
-        self._transport.write(data)
-        return await self._waiting
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    def abort(self) -> None:
-        # Not a polite end: a TLS good-bye to a server that is gone takes half a minute.
-        self._waiting = None
-        if self._transport is not None:
-            self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self._fail(ConnectionLost(f"the answer is no HTTP: {error}"))
-            self.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
-        if self._ends_with_connection and exc is None:
-            self.on_message_complete()
-        self._fail(ConnectionLost(str(exc) if exc else "the server closed the connection"))
-        self._on_lost(self)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the one header that we read, and what tells where the body ends."""
-        name = name.lower()
-        if name == b"retry-after":
-            self._retry_after = value.decode("latin-1")
-        elif name in (b"content-length", b"transfer-encoding"):
-            self._ends_with_connection = False
-
-    def on_message_begin(self) -> None:
-        """Until a header says otherwise, a body lasts as long as the connection."""
-        self._ends_with_connection = True
-
-    def on_body(self, body: bytes) -> None:
-        """Collect the body, within limits."""
-        self._size += len(body)
-        if self._size > self._largest:
-            self._fail(BadResponse(f"an answer of more than {self._largest} bytes"))
-            self.abort()
-            return
-        self._parts.append(body)
-
-    def on_message_complete(self) -> None:
-        """Hand the answer over."""
-        self._ends_with_connection = False
-        status = self._parser.get_status_code()
-        if not self._parser.should_keep_alive():
-            self.close()
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:
-            # Nobody asked: whatever this server is, it is out of step.
-            self.abort()
-        elif not waiting.done():
-            waiting.set_result(Answer(status, b"".join(self._parts), self._retry_after))
-
-    def _fail(self, error: Exception) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None and not waiting.done():
-            waiting.set_exception(error)
 
 
 def guard(opened: socket.socket) -> None:

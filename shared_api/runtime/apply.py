@@ -7,9 +7,9 @@ One field manager per controller. The rules, in this order:
   something of that name is there. A stranger's object is never merged into.
 * An object that is there must be controlled by our owner, else it is left alone.
 * What would change nothing is not sent. That is so if the live object carries exactly what
-  we want (see `ownership`), or carries what it carried after we last applied the same
-  manifest; the second catches what the server rewrites. A caller who knows better for his
-  projection passes `unchanged`.
+  we want (see `ownership`), or is as the server left it when we last applied the same
+  manifest (see `answers`); the second catches what the server rewrites. A caller who knows
+  better for his projection passes `unchanged`.
 * The rest is applied with the UID that we looked at, so that a name which was reused or an
   object which went away is an error and not a new object; forced only where our owner
   controls the object, since then every field that we name is ours.
@@ -18,17 +18,19 @@ Every write goes through the fence, and is noted so that the same key is not rec
 again before the caches show it.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from shared_api.kube.client import Client, Patch
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.answers import Answers
 from shared_api.runtime.fence import Fence, Unfenced, permitted
 from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.ownership import Applied, applied, fingerprint
+from shared_api.runtime.ownership import fingerprint
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.slowstart import slow_start
@@ -40,7 +42,6 @@ A = TypeVar("A", bound=Watched)
 
 CREATE_ONLY = "1"
 """A resource version that no object has: the first write to etcd gets a later one."""
-_REMEMBERED = 20_000
 
 
 class Applier:
@@ -59,12 +60,10 @@ class Applier:
         self._client = client
         self._manager = field_manager
         self._pending = pending
-        self._writes = telemetry.writes
+        self._written = telemetry.written(field_manager)
         self._fence = fence or Unfenced()
-        self._answer = applied(PartialObject, field_manager)
+        self._answers = Answers(field_manager)
         self._parallel = parallel
-        # What the server made of a manifest that it did not store as it was sent.
-        self._rewritten: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
 
     async def converge(
         self,
@@ -103,9 +102,8 @@ class Applier:
         child = _key(manifest)
         observed = target.cache.get(child)
         if observed is None:
-            await self._send(
-                target, manifest, behalf, precondition=("resourceVersion", CREATE_ONLY)
-            )
+            terms = _Terms("resourceVersion", CREATE_ONLY, _wanted(target, manifest))
+            await self._send(target, manifest, behalf, terms)
             return self._count(target, Written.CREATED)
         if observed.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {child} is being deleted")
@@ -122,8 +120,9 @@ class Applier:
         """
         if behalf.owner_uid is None or controller_uid(seen) != behalf.owner_uid:
             raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
-        uid = seen.metadata.uid or ""
-        await self._send(target, manifest, behalf, precondition=("uid", uid), force=True)
+        wanted = _wanted(target, manifest)
+        terms = _Terms("uid", seen.metadata.uid or "", wanted, force=True)
+        await self._send(target, manifest, behalf, terms)
         return self._count(target, Written.APPLIED)
 
     async def apply_status(
@@ -199,53 +198,40 @@ class Applier:
         behalf: Behalf,
         subresource: str = "",
     ) -> Written:
-        if self._is_unchanged(target, manifest, observed, subresource):
+        wanted = _wanted(target, manifest)
+        if (
+            self._answers.is_unchanged(observed, wanted, subresource)
+            if wanted is not None
+            else target.unchanged is not None and target.unchanged(observed, manifest)
+        ):
             return self._count(target, Written.UNCHANGED)
-        await self._send(
-            target,
-            manifest,
-            behalf,
-            precondition=("uid", observed.metadata.uid or ""),
-            force=behalf.force
-            or (behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid),
+        is_ours = behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid
+        terms = _Terms(
+            "uid",
+            observed.metadata.uid or "",
+            wanted,
+            force=behalf.force or is_ours,
             subresource=subresource,
+            observed=observed,
         )
+        await self._send(target, manifest, behalf, terms)
         return self._count(target, Written.APPLIED)
 
-    def _is_unchanged(
-        self, target: Target[W], manifest: Mapping[str, object], observed: W, subresource: str
-    ) -> bool:
-        if target.unchanged is not None:
-            return target.unchanged(observed, manifest)
-        if not isinstance(observed, Applied):
-            return False
-        wanted = fingerprint(manifest)
-        live = observed.fingerprint(self._manager, subresource)
-        remembered = self._rewritten.get((observed.metadata.uid or "", subresource))
-        return wanted == live or remembered == (wanted, live)
-
     async def _send(
-        self,
-        target: Target[W],
-        manifest: Mapping[str, object],
-        behalf: Behalf,
-        *,
-        precondition: tuple[str, str],
-        force: bool = False,
-        subresource: str = "",
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, terms: "_Terms"
     ) -> None:
         child = _key(manifest)
-        field, value = precondition
-        body = {**manifest, "metadata": {**_metadata(manifest), field: value}}
+        kind = (target.resource, terms.subresource)
+        body = {**manifest, "metadata": {**_metadata(manifest), terms.field: terms.value}}
         try:
             async with permitted(self._fence):
                 answer = await self._client.apply(
                     target.resource,
                     body,
                     field_manager=self._manager,
-                    force=force,
-                    subresource=subresource or None,
-                    into=self._answer,
+                    force=terms.force,
+                    subresource=terms.subresource or None,
+                    into=self._answers.into(kind) if terms.wanted else PartialObject,
                 )
         except Conflict as error:
             if error.is_field_ownership:
@@ -256,20 +242,30 @@ class Applier:
                 raise WaitForEvent(f"{target.resource} {child} was replaced by another") from error
             raise
         self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
-        self._remember(answer, fingerprint(manifest), subresource)
-
-    def _remember(self, answer: Applied[PartialObject], wanted: bytes, subresource: str) -> None:
-        place = (answer.metadata.uid or "", subresource)
-        live = answer.fingerprint(self._manager, subresource)
-        self._rewritten.pop(place, None)
-        if live != wanted:
-            self._rewritten[place] = (wanted, live)
-            if len(self._rewritten) > _REMEMBERED:
-                self._rewritten.popitem(last=False)
+        if terms.wanted is not None:
+            self._answers.remember(kind, answer, terms.wanted, terms.observed)
 
     def _count(self, target: Target[W], written: Written) -> Written:
-        self._writes.labels(self._manager, target.resource.plural, written.value).inc()
+        self._written(target.resource.plural, written.value)
         return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Under which condition something is applied, and how."""
+
+    field: str
+    """The field of the metadata that the server compares with the object it has."""
+    value: str
+    wanted: bytes | None
+    """The fingerprint of the manifest, where fingerprints are compared."""
+    force: bool = False
+    subresource: str = ""
+    observed: Watched | None = None
+
+
+def _wanted(target: Target[W], manifest: Mapping[str, object]) -> bytes | None:
+    return None if target.unchanged is not None else fingerprint(manifest)
 
 
 def _metadata(manifest: Mapping[str, object]) -> Mapping[str, object]:

@@ -13,7 +13,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from shared_api.kube.codec import Projection
+import msgspec
+
+from shared_api.kube.codec import Projection, share
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.barrier import Barrier
 from shared_api.runtime.watch import (
@@ -34,20 +36,27 @@ Handler = Callable[[T | None, T | None], None]
 """Told of a change: the old value and the new one, either of which may be missing."""
 
 
+class _Entry(msgspec.Struct, Generic[T], eq=False, gc=False):
+    """The place of one object, in which its value is replaced; no index notices."""
+
+    key: ObjectKey
+    value: T
+
+
 class Cache(Generic[T]):
     """The objects of one source."""
 
     def __init__(self, indexes: Mapping[str, Indexer[T]] | None = None) -> None:
-        self._objects: dict[ObjectKey, T] = {}
-        self._by_uid: dict[str, T] = {}
+        self._objects: dict[ObjectKey, _Entry[T]] = {}
+        self._by_uid: dict[str, _Entry[T]] = {}
         self._indexers = dict(indexes or {})
-        self._indexes: dict[str, dict[str, dict[ObjectKey, T]]] = {
+        self._indexes: dict[str, dict[str, dict[_Entry[T], None]]] = {
             name: {} for name in self._indexers
         }
         self._handlers: list[Handler[T]] = []
         self._synced = asyncio.Event()
-        # The keys sent since the state began to be sent; None outside of that.
-        self._sent: set[ObjectKey] | None = None
+        # The places filled since the state began to be sent; None outside of that.
+        self._sent: set[_Entry[T]] | None = None
         self.barrier = Barrier()
 
     def __len__(self) -> int:
@@ -55,7 +64,7 @@ class Cache(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """All objects; do not await while iterating."""
-        return iter(self._objects.values())
+        return (entry.value for entry in self._objects.values())
 
     def __contains__(self, key: ObjectKey) -> bool:
         return key in self._objects
@@ -67,15 +76,17 @@ class Cache(Generic[T]):
 
     def get(self, key: ObjectKey) -> T | None:
         """The object of this namespace and name."""
-        return self._objects.get(key)
+        entry = self._objects.get(key)
+        return None if entry is None else entry.value
 
     def get_by_uid(self, uid: str) -> T | None:
         """The object with this UID, whatever its name."""
-        return self._by_uid.get(uid)
+        entry = self._by_uid.get(uid)
+        return None if entry is None else entry.value
 
     def by_index(self, index: str, value: str) -> list[T]:
         """The objects that an index files under a value, in the order in which they came."""
-        return list(self._indexes[index].get(value, {}).values())
+        return [entry.value for entry in self._indexes[index].get(value, ())]
 
     def subscribe(self, handler: Handler[T]) -> None:
         """Have a function told of every change from now on."""
@@ -91,7 +102,7 @@ class Cache(Generic[T]):
 
     def note_deletion(self, key: ObjectKey, uid: str) -> None:
         """Remember that we deleted an object; nothing is pending if it is gone already."""
-        held = self._by_uid.get(uid)
+        held = self.get_by_uid(uid)
         if held is not None and held.metadata.deletion_timestamp is None:
             self.barrier.note_deletion(key, uid)
 
@@ -137,31 +148,23 @@ class Cache(Generic[T]):
                 self._synced.set()
 
     def _put(self, value: T) -> None:
-        metadata = value.metadata
-        version = metadata.resource_version or ""
-        key = ObjectKey(metadata.namespace or "", metadata.name)
-        held = self._objects.get(key)
-        known = ""
-        if held is not None:
-            known = held.metadata.resource_version or ""
-            if held.metadata.uid != metadata.uid:
-                self._drop(key, held)
-                held = None
-        if self._sent is not None:
-            # The state is the truth, even if an etcd restore turned versions back. While it
-            # is being sent, versions come in no order and prove nothing.
-            self._sent.add(key)
-            if held is None or known != version:
-                self._store(key, held, value)
-            return
-        if held is None or _is_newer(version, known):
-            self._store(key, held, value)
-        self.barrier.advance(version)
+        version = value.metadata.resource_version or ""
+        entry = self._place_of(value)
+        if entry is None:
+            entry = self._add(value)
+        elif self._sent is not None or _is_newer(version, entry.value.metadata.resource_version):
+            # The state is the truth, even if an etcd restore turned versions back.
+            self._replace(entry, value)
+        if self._sent is None:
+            self.barrier.advance(version)
+        else:
+            # While the state is being sent, versions come in no order and prove nothing.
+            self._sent.add(entry)
 
     def _discard(self, value: T) -> None:
-        held = self._by_uid.get(value.metadata.uid or "")
-        if held is not None:
-            self._drop(key_of(held), held)
+        entry = self._place_of(value)
+        if entry is not None:
+            self._drop(entry)
 
     def _passed(self, value: T) -> None:
         # While the state is being sent, versions come in no order and prove nothing.
@@ -171,40 +174,66 @@ class Cache(Generic[T]):
     def _sweep(self) -> None:
         sent, self._sent = self._sent, None
         if sent is not None and len(sent) < len(self._objects):
-            for key in [key for key in self._objects if key not in sent]:
-                self._drop(key, self._objects[key])
+            for entry in [entry for entry in self._objects.values() if entry not in sent]:
+                self._drop(entry)
 
-    def _store(self, key: ObjectKey, held: T | None, value: T) -> None:
-        uid = value.metadata.uid or ""
-        self._objects[key] = value
-        self._by_uid[uid] = value
+    def _place_of(self, value: T) -> _Entry[T] | None:
+        # The name of a UID never changes. Few kinds have objects without one.
+        uid = value.metadata.uid
+        return self._by_uid.get(uid) if uid else self._objects.get(key_of(value))
+
+    def _add(self, value: T) -> _Entry[T]:
+        key = key_of(value)
+        if (displaced := self._objects.get(key)) is not None:
+            self._drop(displaced)
+        share(value, None)
+        entry = self._objects[key] = _Entry(key, value)
+        if value.metadata.uid:
+            self._by_uid[value.metadata.uid] = entry
         for name, indexer in self._indexers.items():
-            before = () if held is None else tuple(indexer(held))
-            self._reindex(name, key, before, dict.fromkeys(indexer(value), value))
-        if value.metadata.deletion_timestamp is not None:
-            self.barrier.removed(key, uid)
-        self._tell(held, value)
+            self._refile(name, entry, (), tuple(indexer(value)))
+        self._stored(entry, None)
+        return entry
 
-    def _drop(self, key: ObjectKey, held: T) -> None:
+    def _replace(self, entry: _Entry[T], value: T) -> None:
+        held = entry.value
+        if held.metadata.resource_version == value.metadata.resource_version:
+            return
+        share(value, held)
+        entry.value = value
+        for name, indexer in self._indexers.items():
+            before, after = tuple(indexer(held)), tuple(indexer(value))
+            if before != after:
+                self._refile(name, entry, before, after)
+        self._stored(entry, held)
+
+    def _stored(self, entry: _Entry[T], held: T | None) -> None:
+        metadata = entry.value.metadata
+        if metadata.deletion_timestamp is not None:
+            self.barrier.removed(entry.key, metadata.uid or "")
+        self._tell(held, entry.value)
+
+    def _drop(self, entry: _Entry[T]) -> None:
+        held = entry.value
         uid = held.metadata.uid or ""
-        del self._objects[key]
-        del self._by_uid[uid]
+        del self._objects[entry.key]
+        self._by_uid.pop(uid, None)
         for name, indexer in self._indexers.items():
-            self._reindex(name, key, tuple(indexer(held)), {})
-        self.barrier.removed(key, uid)
+            self._refile(name, entry, tuple(indexer(held)), ())
+        self.barrier.removed(entry.key, uid)
         self._tell(held, None)
 
-    def _reindex(
-        self, name: str, key: ObjectKey, before: tuple[str, ...], after: Mapping[str, T]
+    def _refile(
+        self, name: str, entry: _Entry[T], before: tuple[str, ...], after: tuple[str, ...]
     ) -> None:
         index = self._indexes[name]
-        for entry in before:
-            if entry not in after:
-                del index[entry][key]
-                if not index[entry]:
-                    del index[entry]
-        for entry, value in after.items():
-            index.setdefault(entry, {})[key] = value
+        for value in dict.fromkeys(before):
+            if value not in after:
+                del index[value][entry]
+                if not index[value]:
+                    del index[value]
+        for value in after:
+            index.setdefault(value, {})[entry] = None
 
     def _tell(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
@@ -216,6 +245,7 @@ def key_of(value: Projection) -> ObjectKey:
     return ObjectKey(value.metadata.namespace or "", value.metadata.name)
 
 
-def _is_newer(version: str, than: str) -> bool:
+def _is_newer(version: str, than: str | None) -> bool:
     """Compare decimal numbers without leading zeros as KEP-5504 does: by length, then text."""
+    than = than or ""
     return len(version) > len(than) or (len(version) == len(than) and version > than)

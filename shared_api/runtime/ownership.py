@@ -7,10 +7,11 @@ are equal), and no ownership (neither side has a field that the other lacks). So
 question "would this write change anything" is answered from a watch event, also right after
 a start, without an annotation and without asking the server.
 
-Only the fingerprint is kept, so a cached object stays as small as its projection. The
-answer errs to one side: where the server rewrites a value that it stores (defaults inside
-an atomic list, another spelling of a quantity), fingerprints differ though nothing would
-change, and a write that changes nothing is sent.
+Many versions are replaced before anybody asks, so the bytes are kept until then, within a
+budget (`unread`); afterwards only the fingerprints are. The answer errs to one side: where
+the server rewrites a value that it stores (defaults inside an atomic list, another spelling
+of a quantity), fingerprints differ though nothing would change, and a write that changes
+nothing is sent.
 """
 
 import functools
@@ -20,8 +21,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import msgspec
 
-from shared_api.kube.codec import codec_for
+from shared_api.kube.codec import codec_for, share
 from shared_api.runtime.predicates import ObjectMetadata, Watched
+from shared_api.runtime.unread import Unread
 
 W = TypeVar("W", bound=Watched)
 
@@ -30,32 +32,26 @@ _TYPE = frozenset(("apiVersion", "kind"))
 _IDENTITY = frozenset(("name", "namespace", "generateName", "uid", "resourceVersion"))
 _CONTAINERS = frozenset((dict, list, tuple))
 
-_TREE = msgspec.json.Decoder(dict[str, Any])
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-_Fingerprints = Mapping[tuple[str, str], bytes]
-
-
-class _Recent:
-    """Fingerprints of versions that are about to be met again.
-
-    A version that we wrote comes twice, as the answer and as an event. It is the same object
-    both times, so the second time is free.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._held: dict[tuple[object, ...], _Fingerprints] = {}
-
-    def take(self, version: tuple[object, ...]) -> _Fingerprints | None:
-        return self._held.pop(version, None)
-
-    def hold(self, version: tuple[object, ...], found: _Fingerprints) -> None:
-        self._held[version] = found
-        if len(self._held) > self._size:
-            del self._held[next(iter(self._held))]
+_UNREAD = Unread(4 * 1024 * 1024)
 
 
-_RECENT = _Recent(4096)
+class _Applied(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """One entry of `managedFields`; whose fields they are is known before they are read."""
+
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    subresource: str = ""
+    fields: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="fieldsV1")
+
+
+class _Managed(msgspec.Struct, frozen=True, gc=False):
+    managed_fields: tuple[_Applied, ...] = msgspec.field(default=(), name="managedFields")
+
+
+_MANAGED = msgspec.json.Decoder(_Managed)
 
 
 class Applied(Generic[W]):
@@ -63,24 +59,25 @@ class Applied(Generic[W]):
 
     into: ClassVar[type[Watched]]
     by: ClassVar[str | None]
-    __slots__ = ("_fingerprints", "object")
+    __slots__ = ("__weakref__", "_body", "_known", "object")
 
-    def __init__(self, value: W, fingerprints: _Fingerprints) -> None:
+    def __init__(self, value: W, fingerprints: Mapping[tuple[str, str], bytes]) -> None:
         self.object = value
-        self._fingerprints = fingerprints
+        self._known: dict[tuple[str, str], bytes | None] = {**fingerprints}
+        self._body: bytes | None = None
 
     @classmethod
     def model_validate_json(cls, json_data: bytes) -> Self:
         """Decode an object; the codec calls this for types that decode themselves."""
-        value = codec_for(cls.into).one(json_data)
-        metadata = value.metadata
-        version = (metadata.uid, metadata.resource_version, cls.by)
-        found = _RECENT.take(version)
-        if found is None:
-            found = _fingerprints(json_data, cls.by)
-            if metadata.uid and metadata.resource_version:
-                _RECENT.hold(version, found)
-        return cls(cast("W", value), found)
+        found = cls(cast("W", codec_for(cls.into).one(json_data)), {})
+        if cls.by is None or cls.by.encode() in json_data:
+            found._body = json_data
+            _UNREAD.keep(found, len(json_data))
+        return found
+
+    def share_with(self, held: "Applied[W] | None") -> None:
+        """Keep once what is kept twice, before anybody else sees this object."""
+        share(self.object, None if held is None else held.object)
 
     @property
     def metadata(self) -> ObjectMetadata:
@@ -89,7 +86,18 @@ class Applied(Generic[W]):
 
     def fingerprint(self, manager: str, subresource: str = "") -> bytes | None:
         """What this manager has applied; None if it has applied nothing."""
-        return self._fingerprints.get((manager, subresource))
+        place = (manager, subresource)
+        if self._body is not None and place not in self._known and self.by in (None, manager):
+            self._known[place] = _fingerprint(self._body, *place)
+        return self._known.get(place)
+
+    def read(self) -> None:
+        """Let the bytes go, after all that could be asked of them."""
+        if self._body is not None:
+            for entry in _managed(_PARTS.decode(self._body)):
+                if entry.operation == "Apply":
+                    self.fingerprint(entry.manager, entry.subresource)
+            self._body = None
 
 
 @functools.cache
@@ -163,17 +171,39 @@ class _Entries:
         return None
 
 
-def _fingerprints(body: bytes, by: str | None) -> _Fingerprints:
-    if by is not None and by.encode() not in body:
-        return {}
-    tree = _TREE.decode(body)
-    return {
-        (entry["manager"], entry.get("subresource", "")): _digest(
-            entry.get("apiVersion", ""), extract(tree, entry["fieldsV1"])
-        )
-        for entry in tree["metadata"].get("managedFields", ())
-        if entry.get("operation") == "Apply" and by in (None, entry.get("manager"))
-    }
+def _fingerprint(body: bytes, manager: str, subresource: str) -> bytes | None:
+    parts = _PARTS.decode(body)
+    found = None
+    for entry in _managed(parts):
+        if (entry.manager, entry.subresource, entry.operation) == (manager, subresource, "Apply"):
+            fields = _fields(bytes(entry.fields))
+            found = _digest(entry.api_version, extract(_owned_parts(parts, fields), fields))
+    return found
+
+
+def _managed(parts: Mapping[str, msgspec.Raw]) -> tuple[_Applied, ...]:
+    return _MANAGED.decode(parts.get("metadata", b"{}")).managed_fields
+
+
+def _owned_parts(parts: Mapping[str, msgspec.Raw], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Decode the parts of an object of which a FieldsV1 set names something."""
+    owned: dict[str, Any] = {}
+    for name, part in parts.items():
+        inner = fields.get(f"f:{name}")
+        if inner is None:
+            continue
+        if name == "metadata":
+            # Without what is not owned, above all the field sets of all managers.
+            owned[name] = _owned_parts(_PARTS.decode(part), inner)
+        else:
+            owned[name] = msgspec.json.decode(part)
+    return owned
+
+
+@functools.lru_cache(maxsize=256)
+def _fields(text: bytes) -> Mapping[str, Any]:
+    """A FieldsV1 set; it stays the same while values change, and among objects of a kind."""
+    return cast("Mapping[str, Any]", msgspec.json.decode(text))
 
 
 def _digest(api_version: str, manifest: Mapping[str, Any]) -> bytes:

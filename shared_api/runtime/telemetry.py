@@ -45,6 +45,8 @@ class Telemetry:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry(auto_describe=True)
         self._live = LiveGauges()
+        # Looking a child up by its labels costs more than counting.
+        self._bound: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry.register(self._live)
         self._define_controllers()
         self._define_queues()
@@ -59,13 +61,33 @@ class Telemetry:
         """The metrics of one work queue."""
         return _MeasuredQueue(self, name)
 
+    def written(self, controller: str) -> Callable[[str, str], None]:
+        """A function that counts an object handed to the apply engine, by resource and result."""
+        bound: dict[tuple[str, str], Counter] = {}
+
+        def count(resource: str, result: str) -> None:
+            counter = bound.get((resource, result))
+            if counter is None:
+                counter = bound[resource, result] = self.writes.labels(controller, resource, result)
+            counter.inc()
+
+        return count
+
     def request(self, verb: str, resource: str, code: int, seconds: float) -> None:
         """Count one request to the API server; fits the client's `observe`."""
+        found = self._bound.get((verb, resource, code))
+        if found is None:
+            found = self._bound[verb, resource, code] = self._bind(verb, resource, code)
+        count, duration = found
+        count.inc()
+        duration.observe(seconds)
+
+    def _bind(self, verb: str, resource: str, code: int) -> tuple[Counter, Histogram]:
         method = METHODS.get(verb)
         if method is None:
             verb = method = "OTHER"
-        self.requests.labels(bounded_code(code), method, verb, resource).inc()
-        self.request_seconds.labels(verb, resource).observe(seconds)
+        count = self.requests.labels(bounded_code(code), method, verb, resource)
+        return count, self.request_seconds.labels(verb, resource)
 
     def watch_restarted(self, resource: str, reason: str) -> None:
         """Count a watch that was taken up again; fits the reflector's `on_restart`."""

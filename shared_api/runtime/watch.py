@@ -32,12 +32,9 @@ from shared_api.kube.errors import (
     KubeError,
     NotFound,
     ServerError,
-    Status,
     Timeout,
-    from_status,
 )
 from shared_api.kube.resources import Resource
-from shared_api.kube.transport import Line
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import SYSTEM, Clock
 
@@ -247,36 +244,23 @@ class Reflector(Generic[T]):
         )
         async with contextlib.aclosing(batches):
             async for lines in batches:
-                events, failure = self._decode(lines)
+                events, failure = self._codec.events(lines)
                 if events:
                     self._heard()
                     yield events
                 if failure is not None:
                     raise failure
 
-    def _decode(self, lines: list[Line]) -> tuple[list[Event[T] | Bookmark], KubeError | None]:
-        """The events up to the first line that tells of a failure, or is none itself."""
-        events: list[Event[T] | Bookmark] = []
-        decode = self._codec.event
-        for line in lines:
-            try:
-                event = decode(line)
-            except BadResponse as error:
-                return events, error
-            if isinstance(event, Status):
-                return events, from_status(event)
-            events.append(event)
-        return events, None
-
     def _advance(self, event: Event[T] | Bookmark) -> Delta[T]:
         """Turn an event into a delta, and remember where to resume."""
         if isinstance(event, Bookmark):
             self._version = event.resource_version
             return Advanced(event.resource_version)
+        value = event.object
         if self._version:
             # Events of the initial state come in no order of versions.
-            self._version = event.object.metadata.resource_version or self._version
-        return Removed(event.object) if event.type == "DELETED" else Changed(event.object)
+            self._version = value.metadata.resource_version or self._version
+        return Removed(value) if event.type == "DELETED" else Changed(value)
 
     def _heard(self) -> None:
         self._heard_at = self._clock.monotonic()

@@ -9,7 +9,6 @@ from shared_api.kube.codec import (
     Bookmark,
     Event,
     LooseObject,
-    PartialObject,
     Projection,
     codec_for,
     encode,
@@ -79,25 +78,6 @@ def test_gates_failures_and_deletion_are_seen() -> None:
     terminated = value.status.container_statuses[0].state.terminated
     assert terminated is not None
     assert terminated.exit_code == 3
-
-
-def test_what_pods_have_in_common_is_kept_once() -> None:
-    first, second = pod_event(0), pod_event(4)
-
-    assert first.status is second.status
-    assert first.metadata.owner_references is second.metadata.owner_references
-    assert first.metadata.namespace is second.metadata.namespace
-    key = "grove.io/podcliquescalinggroup-replica-index"
-    assert first.metadata.labels[key] is second.metadata.labels[key]
-    keys = [next(k for k in value.metadata.labels if k == key) for value in (first, second)]
-    assert keys[0] is keys[1]
-
-
-def test_the_second_copy_that_kubectl_keeps_is_dropped() -> None:
-    raw = {"metadata": {"annotations": {
-        "kubectl.kubernetes.io/last-applied-configuration": "{}", "a": "b"}}}  # fmt: skip
-
-    assert codec_for(PartialObject).one(encode(raw)).metadata.annotations == {"a": "b"}
 
 
 def test_a_bookmark_says_where_we_are() -> None:

@@ -164,3 +164,16 @@ def test_a_version_that_comes_as_answer_and_as_event_is_recognised_both_times() 
         tree = {"metadata": metadata, "data": {"k": content}}
         value = codec_for(applied(PartialObject, "us")).one(json.dumps(tree).encode())
         assert value.fingerprint("us") == fingerprint({"apiVersion": "v1", "data": {"k": content}})
+
+
+def test_a_fingerprint_outlives_the_bytes_that_it_was_made_of() -> None:
+    asked, unasked, never = live(), live(), live(operation="Update")
+    status = {"apiVersion": "v1", "kind": "Thing", "status": {"phase": "Fine"}}
+    asked.fingerprint("us")
+    for value in (asked, unasked, never):
+        value.read()
+
+    assert asked.fingerprint("us") == unasked.fingerprint("us") == fingerprint(MANIFEST)
+    assert unasked.fingerprint("us", "status") == fingerprint(status)
+    assert never.fingerprint("us") is None
+    assert unasked.fingerprint("kubectl") is None
