@@ -6,11 +6,12 @@ than its size allows, since its status grows with it.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
 from core_operator.plan.placement import placement_of, remark_on_wishes
-from core_operator.plan.statuses.breach import recheck_at
+from core_operator.plan.statuses.breach import Tolerance, recheck_at
 from core_operator.plan.statuses.podclique import podclique_status
 from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_status
 from core_operator.plan.statuses.reasons import Blocked
@@ -27,7 +28,7 @@ from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import controller_uid
 from shared_api.runtime.writing import Behalf, Target
 
-_SECONDS_PER_GANG = 0.008
+_SECONDS_PER_GANG = 0.016
 _LONGEST_PAUSE = 5.0
 
 
@@ -60,8 +61,7 @@ class PodCliqueStatusReconciler:
         )
         behalf = Behalf(key, controller_uid(found))
         await self._applier.apply_status(self._target, status_of(clique, status), behalf)
-        again = recheck_at(PodCliqueStatus.model_validate(status).conditions, course.tolerance)
-        if again is None:
+        if (again := _recheck_at(status, course.tolerance)) is None:
             return None
         return Result(requeue_after=max(0.0, (again - self._shop.now()).total_seconds()))
 
@@ -173,6 +173,16 @@ class PodCliqueSetStatusReconciler:
     def _forget_the_gone(self) -> None:
         for uid in [uid for uid in self._looked_at if self._view.live_set(uid) is None]:
             del self._looked_at[uid]
+
+
+def _recheck_at(status: JsonObject, tolerance: Tolerance) -> datetime | None:
+    conditions = status["conditions"]
+    assert isinstance(conditions, list)
+    kind = names.CONDITION_GANG_TERMINATION_PENDING
+    if not any(isinstance(found, dict) and found["type"] == kind for found in conditions):
+        # Hardly any PodClique counts down, and reading all that was written costs more.
+        return None
+    return recheck_at(PodCliqueStatus.model_validate(status).conditions, tolerance)
 
 
 def status_of(about: KubeObject, status: JsonObject) -> Mapping[str, object]:
