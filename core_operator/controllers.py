@@ -88,7 +88,7 @@ class Controllers:
         self._lifts = gangs.lifts
         self._orders, _ = self._make("startup-order", StartupOrderReconciler, workers.pod_gangs)
         self._backends, _ = self._make("schedulerbackend", BackendReconciler, 1)
-        self._clique_statuses, _ = self._make(
+        self._clique_statuses, clique_statuses = self._make(
             "podclique-status", PodCliqueStatusReconciler, workers.statuses
         )
         self._group_statuses, _ = self._make(
@@ -111,7 +111,10 @@ class Controllers:
         feed_statuses(
             shop.view,
             StatusQueues(
-                self._clique_statuses.queue, self._group_statuses.queue, self._set_statuses.queue
+                self._clique_statuses.queue,
+                self._group_statuses.queue,
+                self._set_statuses.queue,
+                clique_statuses.on_the_way,
             ),
             shop.settings.timing,
         )

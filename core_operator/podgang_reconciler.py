@@ -13,7 +13,7 @@ from typing import cast
 from core_operator import caches as kinds
 from core_operator.caches import BASE
 from core_operator.lifts import Lifts
-from core_operator.pacing import patience
+from core_operator.pacing import OnTheWay
 from core_operator.plan.expansion import GangInstance, gang_named
 from core_operator.plan.gang_pods import has_begun
 from core_operator.plan.placement import placement_in
@@ -51,7 +51,7 @@ class PodGangReconciler:
         self._applier = applier
         self._gangs = Target(kinds.GANGS, shop.view.caches.gangs)
         self._pods = Target(PODS, shop.view.caches.pods)
-        self._filling_since: dict[ObjectKey, float] = {}
+        self._filling = OnTheWay(shop.clock, shop.settings.timing.progress_delay_seconds)
         self._recreations = Recreations(shop.clock)
         self.lifts = Lifts()
         self.wake: Wake = lambda _: None
@@ -62,7 +62,7 @@ class PodGangReconciler:
         found = self._view.caches.gangs.get(key)
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or self._view.gang(key.namespace, key.name, pcs) is None:
-            self._filling_since.pop(key, None)
+            self._filling.arrived(key)
             self._recreations.forget(key)
             return None
         instance = gang_named(self._view.expansion(pcs), key.name)
@@ -107,13 +107,10 @@ class PodGangReconciler:
 
     def _patience(self, key: ObjectKey, situation: Situation) -> float:
         """Seconds to wait for pods that are being created: one write tells of all of them."""
-        if not situation.is_filling:
-            self._filling_since.pop(key, None)
-            return 0.0
-        now = self._shop.clock.monotonic()
-        since = self._filling_since.setdefault(key, now)
-        delay = self._shop.settings.timing.progress_delay_seconds
-        return since + patience(delay, len(self._filling_since)) - now
+        if situation.is_filling:
+            return self._filling.rest(key)
+        self._filling.arrived(key)
+        return 0.0
 
     async def _move(self, found: Applied[PodGang], situation: Situation, behalf: Behalf) -> None:
         await self._applier.delete(self._gangs, found, behalf)

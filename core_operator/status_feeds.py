@@ -7,19 +7,22 @@ still the more there are to tell of. A set is told of whenever one of its parts 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from core_operator import wakes
 from core_operator.caches import OWNER, TOPOLOGY, Binding
-from core_operator.pacing import patience
+from core_operator.pacing import OnTheWay, patience
 from core_operator.plan.pods import is_live
 from core_operator.settings import Timing
 from core_operator.view import View
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.runtime.cache import key_of
-from shared_api.runtime.predicates import more_than_status
+from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import feed, its_controller, itself
+from shared_api.runtime.sources import Keys, feed, its_controller, itself
+
+W = TypeVar("W", bound=Watched)
 
 _GROUP = its_controller("PodCliqueScalingGroup")
 _CLIQUE = its_controller("PodClique")
@@ -35,11 +38,13 @@ class StatusQueues:
     cliques: Queue[ObjectKey]
     groups: Queue[ObjectKey]
     sets: Queue[ObjectKey]
+    on_the_way: OnTheWay
+    """PodCliques that will be told of in any case."""
 
 
 def feed_statuses(view: View, queues: StatusQueues, timing: Timing) -> None:
     """Have all of them told."""
-    _feed_cliques(view, queues.cliques, timing)
+    _feed_cliques(view, queues, timing)
     caches, soon = view.caches, timing.status_delay_seconds
 
     queue = queues.groups
@@ -57,11 +62,14 @@ def feed_statuses(view: View, queues: StatusQueues, timing: Timing) -> None:
     feed(queue, caches.bindings, placed_by, when=more_than_status, delay=soon)
 
 
-def _feed_cliques(view: View, queue: Queue[ObjectKey], timing: Timing) -> None:
-    caches, soon = view.caches, timing.status_delay_seconds
+def _feed_cliques(view: View, queues: StatusQueues, timing: Timing) -> None:
+    caches, queue, soon = view.caches, queues.cliques, timing.status_delay_seconds
 
     def later() -> float:
         return patience(timing.progress_delay_seconds, len(queue))
+
+    def progress(keys: Keys[W]) -> Keys[W]:
+        return lambda value: (key for key in keys(value) if key not in queues.on_the_way)
 
     def is_awaited(old: Pod | None, new: Pod | None) -> bool:
         return wakes.pod_settled(old, new) and (new is None or decides(view, new))
@@ -69,8 +77,9 @@ def _feed_cliques(view: View, queue: Queue[ObjectKey], timing: Timing) -> None:
     feed(queue, caches.cliques, itself, when=wakes.needs_mending, delay=soon)
     feed(queue, caches.cliques, itself, when=wakes.is_new, delay=later)
     feed(queue, caches.pods, _CLIQUE, when=is_awaited, delay=soon)
-    feed(queue, caches.pods, _CLIQUE, delay=later)
-    feed(queue, caches.gangs, wakes.its_cliques, when=wakes.gang_says_more, delay=later)
+    feed(queue, caches.pods, progress(_CLIQUE), delay=later)
+    gangs = progress(wakes.its_cliques)
+    feed(queue, caches.gangs, gangs, when=wakes.gang_says_more, delay=later)
 
 
 def decides(view: View, pod: Pod) -> bool:

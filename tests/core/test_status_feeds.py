@@ -1,6 +1,8 @@
 """What the writers of statuses are told soon, and what late."""
 
-from core_operator.pacing import patience
+import pytest
+
+from core_operator.pacing import OnTheWay, patience
 from core_operator.settings import Timing
 from core_operator.status_feeds import StatusQueues, feed_statuses
 from shared_api.kube.metadata import ObjectKey
@@ -20,7 +22,9 @@ class Stage(Scene):
         super().__init__()
         self.cliques, groups, sets = (self._queue() for _ in range(3))
         timing = Timing(status_delay_seconds=SOON, progress_delay_seconds=PROGRESS)
-        feed_statuses(self.view, StatusQueues(self.cliques, groups, sets), timing)
+        self.on_the_way = OnTheWay(self.clock, PROGRESS)
+        queues = StatusQueues(self.cliques, groups, sets, self.on_the_way)
+        feed_statuses(self.view, queues, timing)
         self.has_clique()
         self.has_pod(0, GATED)
         self.has_pod(1, GATED)
@@ -68,6 +72,30 @@ def test_a_pod_on_its_way_is_mere_progress() -> None:
     stage.has_pod(0, BOUND)
     assert not stage.due_after(1.5 * SOON)
     assert stage.due_after(1.5 * PROGRESS)
+
+
+def test_progress_of_one_that_was_put_off_wakes_nobody_and_readiness_does() -> None:
+    stage = Stage()
+    assert stage.on_the_way.rest(KEY) > 0
+    stage.has_pod(0, READY)
+    assert not stage.due_after(60.0)
+    stage.has_pod(1, READY)
+    assert stage.due_after(1.5 * SOON)
+
+
+def test_those_on_their_way_wait_together_and_from_when_each_was_seen() -> None:
+    stage = Stage()
+    others = [ObjectKey(NAMESPACE, f"other-{number}") for number in range(9)]
+    assert stage.on_the_way.rest(KEY, waited=PROGRESS) == pytest.approx(
+        patience(PROGRESS, 1) - PROGRESS
+    )
+    for other in others:
+        stage.on_the_way.rest(other)
+    stage.time += 0.5
+    assert stage.on_the_way.rest(KEY) == pytest.approx(patience(PROGRESS, 10) - PROGRESS - 0.5)
+    for other in others:
+        stage.on_the_way.arrived(other)
+    assert stage.on_the_way.rest(KEY) < 0
 
 
 def test_progress_of_many_is_told_later_but_never_too_late() -> None:
