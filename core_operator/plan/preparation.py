@@ -9,6 +9,7 @@ by now. A pod whose gate is gone is past the point where that matters, and stays
 """
 
 import enum
+import functools
 import hashlib
 import json
 import re
@@ -196,11 +197,15 @@ def reference_to(gang: PodGang) -> GangRef:
 
 def digest(patch: PodPatch, gang: GangRef, group: str, record: SchedulerBackendSpec) -> str:
     """The gate and the patch in short; equal for all indexes, which a pod's own label has."""
+    return f"{record.scheduling_gate}:{_hashed(_RENDERED.of(patch).text, gang, group)}"
+
+
+@functools.lru_cache(maxsize=8192)
+def _hashed(text: str, gang: GangRef, group: str) -> str:
+    # The same for all pods of a group, and asked at every look at one of them.
     values = placeholders(gang, group, "{index}")
-    hashed = hashlib.blake2b(
-        substituted(_RENDERED.of(patch).text, values).encode(), digest_size=_DIGEST_BYTES
-    )
-    return f"{record.scheduling_gate}:{hashed.hexdigest()}"
+    hashed = hashlib.blake2b(substituted(text, values).encode(), digest_size=_DIGEST_BYTES)
+    return hashed.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
