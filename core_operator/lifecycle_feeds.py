@@ -59,7 +59,7 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=told, delay=delay)
 
     during: Differs[Pod] = _during(view, step_is_done)
-    step = _once(during)
+    step: Differs[Pod] = _once(during)
     its_group, its_clique = its_label(names.LABEL_PCSG), its_controller("PodClique")
     feed(queues.lifecycle, caches.pods, wakes.its_set, when=step)
     feed(queues.groups, caches.pods, its_group, when=step)

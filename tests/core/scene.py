@@ -138,7 +138,7 @@ def _owned(value: K, owner: PodCliqueSet) -> K:
 def _at(value: W, version: str) -> W:
     if isinstance(value, Pod):
         metadata = msgspec.structs.replace(value.metadata, resource_version=version)
-        return msgspec.structs.replace(value, metadata=metadata)  # type: ignore[return-value]
+        return msgspec.structs.replace(value, metadata=metadata)
     assert isinstance(value, Applied)
     inner = value.object
     metadata = inner.metadata.model_copy(update={"resource_version": version})
