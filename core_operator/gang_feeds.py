@@ -80,7 +80,10 @@ class GangFeeds:
             return None
         if wakes.pod_was_bent(old, new) or self._was_let_go(old, new):
             return AT_ONCE
-        if old.spec.node_name != new.spec.node_name and self._hangs_on_nodes(new):
+        moved = old.spec.node_name != new.spec.node_name
+        # What has to be taken off a pod that has a node may be put on it later.
+        marked = old.metadata.annotations != new.metadata.annotations
+        if (moved or marked) and self._hangs_on_nodes(new):
             return _GATHERED
         return None
 

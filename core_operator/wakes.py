@@ -5,7 +5,7 @@ that goes or is changed by somebody must be mended. Of a pod each controller is 
 acts on, and no more: a pod changes a dozen times before it is ready.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from core_operator.plan.autoscalers import Autoscaler
 from core_operator.plan.pods import is_bound, is_live
@@ -40,7 +40,7 @@ def pod_ended_or_bent(old: Pod | None, new: Pod | None) -> bool:
     """What makes a PodClique create or delete pods."""
     if old is None or new is None:
         return old is not None
-    return is_live(old) != is_live(new) or old.metadata.labels != new.metadata.labels
+    return is_live(old) != is_live(new) or _differ(old.metadata.labels, new.metadata.labels)
 
 
 def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
@@ -55,11 +55,11 @@ def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
 
 
 def pod_was_bent(old: Pod, new: Pod) -> bool:
-    """A pod ended, is going away, or is marked otherwise than before."""
+    """A pod ended, is going away, or is marked by us otherwise than before."""
     return (
         is_live(old) != is_live(new)
-        or old.metadata.labels != new.metadata.labels
-        or old.metadata.annotations != new.metadata.annotations
+        or _differ(old.metadata.labels, new.metadata.labels)
+        or _differ(old.metadata.annotations, new.metadata.annotations)
     )
 
 
@@ -124,6 +124,23 @@ def says_released(gang: Applied[PodGang]) -> bool:
 def gang_says_more(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:
     """A gang has other conditions than before, or came or went."""
     return old is None or new is None or _conditions(old.object) != _conditions(new.object)
+
+
+def _differ(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """Tell whether marks of ours differ.
+
+    Others leave theirs on every pod that gets a node: the server its zone, schedulers theirs.
+    """
+    return old != new and _ours(old) != _ours(new)
+
+
+def _ours(marks: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in marks.items()
+        if key.startswith(names.RESERVED_PREFIX)
+        or key in (names.LABEL_MANAGED_BY, names.LABEL_PART_OF)
+    }
 
 
 def _standing(value: Watched) -> object:
