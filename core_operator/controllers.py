@@ -11,7 +11,8 @@ from typing import Protocol, TypeVar
 
 from core_operator import wakes
 from core_operator.backend_reconciler import BackendReconciler
-from core_operator.caches import OWNER, TOPOLOGY, Binding
+from core_operator.caches import OWNER
+from core_operator.gang_feeds import GangFeeds
 from core_operator.lifecycle_feeds import Queues, feed_lifecycle
 from core_operator.lifecycle_reconciler import LifecycleReconciler
 from core_operator.podclique_reconciler import PodCliqueReconciler
@@ -20,6 +21,7 @@ from core_operator.podgang_reconciler import PodGangReconciler
 from core_operator.scaling_group_reconciler import ScalingGroupReconciler
 from core_operator.sharing_feeds import SharingQueues, feed_sharing
 from core_operator.startup_order_reconciler import StartupOrderReconciler
+from core_operator.status_feeds import StatusQueues, feed_statuses
 from core_operator.status_reconcilers import (
     PodCliqueSetStatusReconciler,
     PodCliqueStatusReconciler,
@@ -42,6 +44,7 @@ from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.outcome import Result
+from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.reconcile import Controller, Pace
 from shared_api.runtime.sources import feed, its_controller, its_label, itself
@@ -50,10 +53,6 @@ W = TypeVar("W", bound=Watched)
 
 # The children of a set of thousands of replicas are written in one reconcile.
 _DEADLINE = 600.0
-
-# Progress of so many PodCliques is told with the usual delay; that of more, later.
-_A_FEW = 50
-_LATEST_PROGRESS = 8.0
 
 _SET = its_controller("PodCliqueSet")
 _GROUP = its_controller("PodCliqueScalingGroup")
@@ -86,9 +85,10 @@ class Controllers:
         self._cliques, _ = self._make("podclique", PodCliqueReconciler, workers.pod_cliques)
         self._gangs, gangs = self._make("podgang", PodGangReconciler, workers.pod_gangs)
         gangs.wake = self._gangs.queue.add
+        self._lifts = gangs.lifts
         self._orders, _ = self._make("startup-order", StartupOrderReconciler, workers.pod_gangs)
         self._backends, _ = self._make("schedulerbackend", BackendReconciler, 1)
-        self._clique_statuses, _ = self._make(
+        self._clique_statuses, clique_statuses = self._make(
             "podclique-status", PodCliqueStatusReconciler, workers.statuses
         )
         self._group_statuses, _ = self._make(
@@ -108,7 +108,16 @@ class Controllers:
         )
         self._feed_specs()
         self._feed_gangs()
-        self._feed_statuses()
+        feed_statuses(
+            shop.view,
+            StatusQueues(
+                self._clique_statuses.queue,
+                self._group_statuses.queue,
+                self._set_statuses.queue,
+                clique_statuses.on_the_way,
+            ),
+            shop.settings.timing,
+        )
         self._feed_lifecycle()
         feed_sharing(
             self._caches,
@@ -167,65 +176,23 @@ class Controllers:
         feed(queue, caches.sets, self._owned(caches.groups), when=more_than_status)
 
         queue = self._cliques.queue
-        feed(queue, caches.cliques, itself, when=more_than_status)
+        # Of a PodClique and its gang the one that is seen last has pods made.
+        feed(queue, caches.cliques, self._if_in_gang, when=more_than_status)
         feed(queue, caches.pods, _CLIQUE, when=wakes.pod_ended_or_bent)
         feed(queue, caches.pods, self._crowded_clique, when=wakes.pod_counts_for_more)
-        feed(queue, caches.gangs, wakes.its_cliques, when=wakes.pods_can_be_made)
+        feed(queue, caches.gangs, self._seen_cliques, when=wakes.pods_can_be_made)
         feed(queue, caches.backends, lambda _: map(key_of, caches.cliques), when=more_than_status)
 
     def _feed_gangs(self) -> None:
         caches = self._caches
-        queue = self._gangs.queue
-        feed(queue, caches.gangs, itself)
-        feed(queue, caches.pods, _GANG, when=wakes.pod_moved_on)
-        feed(queue, caches.cliques, _GANG, when=more_than_status)
-        feed(queue, caches.sets, self._owned(caches.gangs), when=more_than_status)
-        feed(
-            queue, caches.backends, lambda _: map(key_of, caches.gangs), when=wakes.backend_differs
-        )
-
-        feed(queue, caches.bindings, self._gangs_placed_by, when=more_than_status)
+        progress = self._shop.settings.timing.progress_delay_seconds
+        GangFeeds(self._shop.view, self._gangs.queue, self._lifts, progress).connect()
         # Gangs too: while caches fill, a pod may come before what tells that it has an order.
         feed(self._orders.queue, caches.pods, self._ordered_gang, when=wakes.order_may_advance)
-        feed(self._orders.queue, caches.gangs, itself, when=wakes.is_new)
+        feed(self._orders.queue, caches.gangs, self._if_ordered, when=wakes.is_new)
 
         feed(self._backends.queue, caches.backends, itself, when=wakes.readiness_differs)
         feed(self._backends.queue, caches.leases, self._backends_of)
-
-    def _feed_statuses(self) -> None:
-        caches, timing = self._caches, self._shop.settings.timing
-        soon = timing.status_delay_seconds
-        queue = self._clique_statuses.queue
-
-        def later() -> float:
-            # The server's time is what a large start waits for. Of hundreds of PodCliques
-            # nobody reads how far each is; most are ready before their turn comes.
-            crowd = 1 + len(queue) / _A_FEW
-            return min(timing.progress_delay_seconds * crowd, _LATEST_PROGRESS)
-
-        feed(queue, caches.cliques, itself, when=wakes.needs_mending, delay=soon)
-        feed(queue, caches.cliques, itself, when=wakes.is_new, delay=later)
-        feed(queue, caches.pods, _CLIQUE, when=wakes.pod_settled, delay=soon)
-        feed(queue, caches.pods, _CLIQUE, delay=later)
-        feed(queue, caches.gangs, wakes.its_cliques, when=wakes.gang_says_more, delay=later)
-
-        queue = self._group_statuses.queue
-        feed(queue, caches.groups, itself, when=more_than_status, delay=soon)
-        feed(queue, caches.cliques, _GROUP, delay=soon)
-
-        queue = self._set_statuses.queue
-        feed(queue, caches.sets, itself, when=more_than_status, delay=soon)
-        feed(queue, caches.cliques, wakes.its_set, delay=soon)
-        feed(queue, caches.groups, wakes.its_set, when=more_than_status, delay=soon)
-        feed(queue, caches.gangs, wakes.its_set, when=wakes.gang_says_more, delay=soon)
-        feed(queue, caches.bindings, self._sets_placed_by, when=more_than_status, delay=soon)
-
-    def _sets_placed_by(self, binding: Binding) -> Iterable[ObjectKey]:
-        return map(key_of, self._caches.sets.by_index(TOPOLOGY, binding.metadata.name))
-
-    def _gangs_placed_by(self, binding: Binding) -> Iterable[ObjectKey]:
-        for pcs in self._caches.sets.by_index(TOPOLOGY, binding.metadata.name):
-            yield from map(key_of, self._caches.gangs.by_index(OWNER, pcs.metadata.uid or ""))
 
     def _feed_lifecycle(self) -> None:
         queues = Queues(
@@ -249,9 +216,20 @@ class Controllers:
         owner = pod.metadata.controller
         clique = self._caches.cliques.get_by_uid(owner.uid) if owner is not None else None
         pcs = self._shop.view.set_of(clique) if clique is not None else None
-        if pcs is None or pcs.spec.template.clique_startup_type is CliqueStartupType.ANY_ORDER:
-            return ()
-        return _GANG(pod)
+        return () if pcs is None or _is_unordered(pcs) else _GANG(pod)
+
+    def _if_ordered(self, gang: Watched) -> Iterable[ObjectKey]:
+        """The gang, unless its set is known to have no order."""
+        pcs = self._shop.view.set_of(gang)
+        return () if pcs is not None and _is_unordered(pcs) else itself(gang)
+
+    def _if_in_gang(self, clique: Watched) -> Iterable[ObjectKey]:
+        """The PodClique, if its gang is seen, without which no pods are made."""
+        return itself(clique) if any(key in self._caches.gangs for key in _GANG(clique)) else ()
+
+    def _seen_cliques(self, gang: Applied[PodGang]) -> Iterable[ObjectKey]:
+        """Those PodCliques of a gang that are seen."""
+        return (key for key in wakes.its_cliques(gang) if key in self._caches.cliques)
 
     def _crowded_clique(self, pod: Pod) -> Iterable[ObjectKey]:
         """The PodClique of a pod, if others stay only until this one serves."""
@@ -284,3 +262,7 @@ class Controllers:
                     self._set_statuses.queue.add(key)
             case _:
                 pass
+
+
+def _is_unordered(pcs: PodCliqueSet) -> bool:
+    return pcs.spec.template.clique_startup_type is CliqueStartupType.ANY_ORDER

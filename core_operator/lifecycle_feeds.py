@@ -58,7 +58,8 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
     told: Differs[Applied[PodClique]] = _during(view, waits_otherwise)
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=told, delay=delay)
 
-    step: Differs[Pod] = _during(view, step_is_done)
+    during: Differs[Pod] = _during(view, step_is_done)
+    step: Differs[Pod] = _once(during)
     its_group, its_clique = its_label(names.LABEL_PCSG), its_controller("PodClique")
     feed(queues.lifecycle, caches.pods, wakes.its_set, when=step)
     feed(queues.groups, caches.pods, its_group, when=step)
@@ -122,6 +123,21 @@ def _during(view: View, differs: Differs[W]) -> Differs[W]:
             _record(view.caches.sets.get(key)) for key in wakes.its_set(value)
         )
         return goes_on and differs(old, new)
+
+    return of
+
+
+def _once(differs: Differs[W]) -> Differs[W]:
+    """The same, asked by several about one change in a row, and worked out for the first."""
+    asked: tuple[W | None, W | None] = (None, None)
+    answer = False
+
+    def of(old: W | None, new: W | None) -> bool:
+        nonlocal asked, answer
+        if asked[0] is not old or asked[1] is not new:
+            answer = differs(old, new)
+            asked = (old, new)
+        return answer
 
     return of
 

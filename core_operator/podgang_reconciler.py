@@ -1,34 +1,27 @@
 """A gang from its creation to its release: references, conditions, gates, and moves.
 
 It obeys an order that a crash at any point leaves intact: references first, the Initialized
-condition once the cache shows them, gates last. What has been begun is finished, since every
+condition once the server has them, gates last. What has been begun is finished, since every
 step is decided from what is there. A gang that is not released and whose backend or placement
 is not the right one any more is deleted and made anew: what the former backend wrote, in the
 status or as objects of its own, goes with it, also if that backend is not there to clean up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import cast
 
 from core_operator import caches as kinds
 from core_operator.caches import BASE
 from core_operator.children import Concern, telling
-from core_operator.plan.backends import Choice
+from core_operator.lifts import Lifts
+from core_operator.pacing import OnTheWay
 from core_operator.plan.expansion import GangInstance, gang_named
-from core_operator.plan.gang_pods import GroupPods, has_begun
-from core_operator.plan.gangs import gang_manifest
-from core_operator.plan.placement import Placement, placement_in
-from core_operator.plan.preparation import must_have
-from core_operator.plan.release import (
-    Release,
-    Waiting,
-    annotations_to_drop,
-    plan_release,
-    ungate_patch,
-)
+from core_operator.plan.gang_pods import has_begun
+from core_operator.plan.placement import placement_in
+from core_operator.plan.release import annotations_to_drop, plan_release, ungate_patch
 from core_operator.plan.statuses.podgang import podgang_status
 from core_operator.recreations import Recreations
+from core_operator.situation import Situation
 from core_operator.status_reconcilers import status_of
 from core_operator.view import condition
 from core_operator.workshop import Workshop
@@ -37,7 +30,7 @@ from shared_api.kube.client import Patch, PatchType
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
-from shared_api.models import JsonObject, PodClique, PodCliqueSet, PodGang, SchedulerBackendSpec
+from shared_api.models import JsonObject, PodCliqueSet, PodGang
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result
@@ -45,9 +38,7 @@ from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target, Written
 
-# Gangs that fill at the same time and are told of with the usual delay.
-_A_FEW = 50
-_LATEST_PROGRESS = 8.0
+Wake = Callable[[ObjectKey], None]
 
 EVENT_MOVED = "BackendMoved"
 EVENT_PLACED_ANEW = "TopologyChanged"
@@ -62,9 +53,10 @@ class PodGangReconciler:
         self._applier = applier
         self._gangs = Target(kinds.GANGS, shop.view.caches.gangs)
         self._pods = Target(PODS, shop.view.caches.pods)
-        self._filling_since: dict[ObjectKey, float] = {}
+        self._filling = OnTheWay(shop.clock, shop.settings.timing.progress_delay_seconds)
         self._recreations = Recreations(shop.clock)
-        self.wake: Callable[[ObjectKey], None] = lambda _: None
+        self.lifts = Lifts()
+        self.wake: Wake = lambda _: None
         """Has a gang looked at that waits for this one."""
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
@@ -72,7 +64,7 @@ class PodGangReconciler:
         found = self._view.caches.gangs.get(key)
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or self._view.gang(key.namespace, key.name, pcs) is None:
-            self._filling_since.pop(key, None)
+            self._filling.arrived(key)
             self._recreations.forget(key)
             return None
         instance = gang_named(self._view.expansion(pcs), key.name)
@@ -84,7 +76,7 @@ class PodGangReconciler:
             return await self._bring_on(found, situation, instance)
 
     async def _bring_on(
-        self, found: Applied[PodGang], situation: "Situation", instance: GangInstance
+        self, found: Applied[PodGang], situation: Situation, instance: GangInstance
     ) -> Result | None:
         key = key_of(found)
         behalf = Behalf(key, situation.pcs.metadata.uid)
@@ -95,8 +87,11 @@ class PodGangReconciler:
             return Result(requeue_after=wait)
         manifest = situation.manifest(instance)
         if await self._applier.apply(self._gangs, manifest, behalf) is not Written.UNCHANGED:
-            # What follows is decided from the gang as the cache will show it.
-            return None
+            settled = situation.as_written(instance)
+            if settled is None:
+                # What follows is decided from the gang as the cache will show it.
+                return None
+            situation = settled
         # Before it is told, which ends the recreation: a crash in between only repeats it.
         await self._recreate(situation, behalf)
         await self._tell(situation, behalf)
@@ -107,32 +102,28 @@ class PodGangReconciler:
         self._shop.note_problem(found.object, None)
         return Result(requeue_after=pause) if pause > 0 else None
 
-    def _look(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> "Situation":
+    def _look(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> Situation:
         cliques = self._view.cliques_of(gang, pcs)
         groups = self._view.group_pods(gang, cliques)
         current = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
         record = self._view.record(current)
-        release = None
+        release, base = None, None
         if record is not None:
-            release = plan_release(gang, groups, record, self._view.base_of(gang, pcs))
+            base = self._view.base_of(gang, pcs)
+            release = plan_release(gang, groups, record, base)
         begun = has_begun(groups)
         choice = self._view.choice(pcs, current, released=begun)
         placement = placement_in(gang) if begun else self._view.placement(pcs, instance)
-        return Situation(gang, pcs, cliques, groups, choice, record, release, placement)
+        return Situation(gang, pcs, cliques, groups, choice, record, release, placement, base)
 
-    def _patience(self, key: ObjectKey, situation: "Situation") -> float:
+    def _patience(self, key: ObjectKey, situation: Situation) -> float:
         """Seconds to wait for pods that are being created: one write tells of all of them."""
-        if not situation.is_filling:
-            self._filling_since.pop(key, None)
-            return 0.0
-        now = self._shop.clock.monotonic()
-        since = self._filling_since.setdefault(key, now)
-        # When hundreds fill at once each takes longer, and saying so of each would slow all.
-        crowd = 1 + len(self._filling_since) / _A_FEW
-        delay = self._shop.settings.timing.progress_delay_seconds * crowd
-        return since + min(delay, _LATEST_PROGRESS) - now
+        if situation.is_filling:
+            return self._filling.rest(key)
+        self._filling.arrived(key)
+        return 0.0
 
-    async def _move(self, found: Applied[PodGang], situation: "Situation", behalf: Behalf) -> None:
+    async def _move(self, found: Applied[PodGang], situation: Situation, behalf: Behalf) -> None:
         await self._applier.delete(self._gangs, found, behalf)
         name, choice = found.metadata.name, situation.choice
         current = found.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
@@ -144,7 +135,7 @@ class PodGangReconciler:
         note = f"gang {name} leaves backend '{current}': {choice.message}"
         self._shop.tell(situation.pcs, EVENT_MOVED, note)
 
-    async def _tell(self, situation: "Situation", behalf: Behalf) -> None:
+    async def _tell(self, situation: Situation, behalf: Behalf) -> None:
         gang, choice = situation.gang, situation.choice
         status = podgang_status(gang, choice, situation.record, situation.release, self._shop.now())
         before = condition(
@@ -155,7 +146,7 @@ class PodGangReconciler:
             # About the set, where one Event speaks for all its gangs.
             self._shop.tell(situation.pcs, choice.reason, choice.message, warning=not choice.ok)
 
-    async def _recreate(self, situation: "Situation", behalf: Behalf) -> None:
+    async def _recreate(self, situation: Situation, behalf: Behalf) -> None:
         async def delete(pod: Pod) -> None:
             await self._applier.delete(self._pods, pod, behalf)
 
@@ -163,7 +154,7 @@ class PodGangReconciler:
         stranded = situation.release.recreate if situation.release is not None else ()
         await slow_start(stranded, delete, limit=parallel)
 
-    def _pause(self, key: ObjectKey, situation: "Situation") -> float:
+    def _pause(self, key: ObjectKey, situation: Situation) -> float:
         """Seconds for which a gang stays held that its scheduler gives up time and again."""
         if situation.release is not None and situation.release.afresh:
             self._recreations.note(key)
@@ -171,7 +162,7 @@ class PodGangReconciler:
             self._recreations.forget(key)
         return self._recreations.wait(key)
 
-    async def _release(self, situation: "Situation", behalf: Behalf, *, hold: bool) -> None:
+    async def _release(self, situation: Situation, behalf: Behalf, *, hold: bool) -> None:
         record, release = situation.record, situation.release
         if record is None or release is None:
             return
@@ -180,7 +171,12 @@ class PodGangReconciler:
         async def ungate(pod: Pod) -> None:
             steps = ungate_patch(pod, record.scheduling_gate, situation.must_have(pod))
             patch = Patch(cast("list[JsonObject]", steps), PatchType.JSON)
-            await self._applier.patch(self._pods, pod, patch, behalf)
+            self.lifts.expect(pod)
+            try:
+                await self._applier.patch(self._pods, pod, patch, behalf)
+            except BaseException:
+                self.lifts.failed(pod)
+                raise
 
         async def strip(entry: tuple[Pod, tuple[str, ...]]) -> None:
             pod, keys = entry
@@ -194,7 +190,7 @@ class PodGangReconciler:
                 self._shop.metrics.released.inc()
         await slow_start(annotations_to_drop(situation.groups, record), strip, limit=parallel)
 
-    def _wake_scaled(self, situation: "Situation") -> None:
+    def _wake_scaled(self, situation: Situation) -> None:
         """Have the gangs looked at that have said that they wait for this one."""
         if not all(group.is_placed for group in situation.groups):
             return
@@ -204,61 +200,3 @@ class PodGangReconciler:
             said = condition(status.conditions if status else (), names.CONDITION_RELEASED)
             if said is not None and said.status == "False":
                 self.wake(ObjectKey(gang.namespace or "", scaled.metadata.name))
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """All that is known about a gang at one moment."""
-
-    gang: PodGang
-    pcs: PodCliqueSet
-    cliques: Mapping[str, PodClique]
-    groups: Sequence[GroupPods]
-    choice: Choice
-    record: SchedulerBackendSpec | None
-    release: Release | None
-    placement: Placement
-    """Where its pods are to be; of a gang that a scheduler has seen, what it says already."""
-
-    @property
-    def is_misplaced(self) -> bool:
-        """Tell whether its backend was told something that is no longer right.
-
-        Changing the gang in place would leave the backend's word about the former one on it,
-        by which it could be released before the backend has looked again.
-        """
-        if (current := self.gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)) is None:
-            return False
-        return self.choice.backend != current or self.placement != placement_in(self.gang)
-
-    @property
-    def may_release(self) -> bool:
-        """Tell whether its backend is one to give it to, or has it already."""
-        return self.choice.ok or has_begun(self.groups)
-
-    def must_have(self, pod: Pod) -> JsonObject:
-        """The fields without which a pod of the gang must not be released."""
-        owner = pod.metadata.controller
-        clique = self.cliques.get(owner.name) if owner is not None else None
-        if clique is None or self.record is None:
-            return {}
-        return must_have(pod, self.gang, self.record, clique.metadata.name, clique.spec.minimum)
-
-    @property
-    def is_filling(self) -> bool:
-        """Tell whether its first pods are being created and nothing else is to be said."""
-        return (
-            self.choice.ok
-            and self.release is not None
-            and self.release.reason is Waiting.FOR_PODS
-            and not self.release.initialized
-        )
-
-    def manifest(self, instance: GangInstance) -> JsonObject:
-        """The gang with the pods that exist."""
-        references = {
-            group.name: [pod.metadata.name for pod in group.live] for group in self.groups
-        }
-        minimums = {name: clique.spec.minimum for name, clique in self.cliques.items()}
-        labels = self.choice.labels
-        return gang_manifest(self.pcs, instance, references, labels, minimums, self.placement)

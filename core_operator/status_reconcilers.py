@@ -6,15 +6,18 @@ than its size allows, since its status grows with it.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
+from core_operator.pacing import OnTheWay
 from core_operator.plan.placement import placement_of, remark_on_wishes
-from core_operator.plan.statuses.breach import recheck_at
+from core_operator.plan.pods import is_live
+from core_operator.plan.statuses.breach import Tolerance, recheck_at
 from core_operator.plan.statuses.podclique import podclique_status
 from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_status
 from core_operator.plan.statuses.reasons import Blocked
-from core_operator.plan.statuses.scaling_group import scaling_group_status
+from core_operator.plan.statuses.scaling_group import is_available, scaling_group_status
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, is_news, outdated
 from core_operator.summaries import Summaries
 from core_operator.updating import Updates
@@ -27,7 +30,7 @@ from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.writing import Behalf, Target
 
-_SECONDS_PER_GANG = 0.008
+_SECONDS_PER_GANG = 0.016
 _LONGEST_PAUSE = 5.0
 
 
@@ -40,14 +43,23 @@ class PodCliqueStatusReconciler:
         self._updates = Updates(shop.view, shop.metrics)
         self._applier = applier
         self._target = Target(kinds.CLIQUES, shop.view.caches.cliques)
+        self._delay = shop.settings.timing.progress_delay_seconds
+        self.on_the_way = OnTheWay(shop.clock, self._delay)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Tell of one PodClique."""
         found = self._view.caches.cliques.get(key)
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
+            self.on_the_way.arrived(key)
             return None
         clique = found.object
+        # Whoever woke us for progress has waited once already.
+        if self._is_on_the_way(clique) and (
+            (rest := self.on_the_way.rest(key, waited=self._delay)) > 0
+        ):
+            return Result(requeue_after=rest)
+        self.on_the_way.arrived(key)
         course = self._updates.course(pcs, clique, self._shop.selections.of(clique))
         name = clique.metadata.labels.get(names.LABEL_PODGANG, "")
         status = podclique_status(
@@ -60,10 +72,19 @@ class PodCliqueStatusReconciler:
         )
         behalf = Behalf(key, controller_uid(found))
         await self._applier.apply_status(self._target, status_of(clique, status), behalf)
-        again = recheck_at(PodCliqueStatus.model_validate(status).conditions, course.tolerance)
-        if again is None:
+        if (again := _recheck_at(status, course.tolerance)) is None:
             return None
         return Result(requeue_after=max(0.0, (again - self._shop.now()).total_seconds()))
+
+    def _is_on_the_way(self, clique: PodClique) -> bool:
+        """Tell whether nothing but how far it has come could be told of a PodClique."""
+        if clique.metadata.uid in self._shop.problems or is_available(clique):
+            return False
+        status = clique.status
+        if status is not None and status.observed_generation != clique.metadata.generation:
+            return False
+        live = (pod for pod in self._view.pods_of(clique) if is_live(pod))
+        return sum(pod.is_ready for pod in live) < clique.spec.minimum
 
 
 class ScalingGroupStatusReconciler:
@@ -176,6 +197,16 @@ class PodCliqueSetStatusReconciler:
     def _forget_the_gone(self) -> None:
         for uid in [uid for uid in self._looked_at if self._view.live_set(uid) is None]:
             del self._looked_at[uid]
+
+
+def _recheck_at(status: JsonObject, tolerance: Tolerance) -> datetime | None:
+    conditions = status["conditions"]
+    assert isinstance(conditions, list)
+    kind = names.CONDITION_GANG_TERMINATION_PENDING
+    if not any(isinstance(found, dict) and found["type"] == kind for found in conditions):
+        # Hardly any PodClique counts down, and reading all that was written costs more.
+        return None
+    return recheck_at(PodCliqueStatus.model_validate(status).conditions, tolerance)
 
 
 def status_of(about: KubeObject, status: JsonObject) -> Mapping[str, object]:

@@ -11,12 +11,13 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from core_operator.caches import OWNER, Caches, Revision
+from core_operator.choices import Choices
 from core_operator.plan.autoscalers import remembered_groups
-from core_operator.plan.backends import Backend, Choice, choose, needs_of
+from core_operator.plan.backends import Backend, Choice
 from core_operator.plan.expansion import Expansion, GangInstance, expand
 from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
 from core_operator.plan.history import StoredRevision, set_hash, template_hashes
-from core_operator.plan.placement import Placement, placement_of, with_topology, with_wishes
+from core_operator.plan.placement import Placement, placement_of
 from core_operator.plan.topology import Topology, resolve, topology_name
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -40,7 +41,7 @@ class View:
 
     def __init__(self, caches: Caches, default_backend: str) -> None:
         self.caches = caches
-        self._default = default_backend
+        self._choices = Choices(default_backend)
         self._expansions: dict[str, tuple[int | None, Expansion]] = {}
         self._revisions: dict[str, tuple[int | None, str]] = {}
         self._topologies: dict[str, tuple[int | None, Topology]] = {}
@@ -109,11 +110,9 @@ class View:
 
     def choice(self, pcs: PodCliqueSet, current: str | None, *, released: bool) -> Choice:
         """The backend for a gang of the set."""
-        backends = self.backends()
-        choice = choose(pcs, needs_of(pcs), backends, self._default, current, released=released)
-        if released:
-            return with_wishes(choice, pcs, backends)
-        return with_topology(choice, pcs, self.topology(pcs), backends)
+        return self._choices.of(
+            pcs, self.backends(), self.topology(pcs), current, released=released
+        )
 
     def topology(self, pcs: PodCliqueSet) -> Topology:
         """What became of the set's topology constraints."""
@@ -189,6 +188,7 @@ class View:
             self._expansions.pop(old.metadata.uid or "", None)
             self._revisions.pop(old.metadata.uid or "", None)
             self._topologies.pop(old.metadata.uid or "", None)
+            self._choices.forget(old.metadata.uid or "")
 
     def _on_group(
         self,

@@ -5,7 +5,7 @@ that goes or is changed by somebody must be mended. Of a pod each controller is 
 acts on, and no more: a pod changes a dozen times before it is ready.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from core_operator.plan.autoscalers import Autoscaler
 from core_operator.plan.pods import is_bound, is_live
@@ -40,7 +40,7 @@ def pod_ended_or_bent(old: Pod | None, new: Pod | None) -> bool:
     """What makes a PodClique create or delete pods."""
     if old is None or new is None:
         return old is not None
-    return is_live(old) != is_live(new) or old.metadata.labels != new.metadata.labels
+    return is_live(old) != is_live(new) or _differ(old.metadata.labels, new.metadata.labels)
 
 
 def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
@@ -48,11 +48,18 @@ def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
     if old is None or new is None:
         return True
     return (
-        is_live(old) != is_live(new)
+        pod_was_bent(old, new)
         or old.spec.node_name != new.spec.node_name
         or old.spec.scheduling_gates != new.spec.scheduling_gates
-        or old.metadata.labels != new.metadata.labels
-        or old.metadata.annotations != new.metadata.annotations
+    )
+
+
+def pod_was_bent(old: Pod, new: Pod) -> bool:
+    """A pod ended, is going away, or is marked by us otherwise than before."""
+    return (
+        is_live(old) != is_live(new)
+        or _differ(old.metadata.labels, new.metadata.labels)
+        or _differ(old.metadata.annotations, new.metadata.annotations)
     )
 
 
@@ -94,9 +101,88 @@ def pods_can_be_made(old: Applied[PodGang] | None, new: Applied[PodGang] | None)
     return new is not None and (old is None or _of_pods(old.object) != _of_pods(new.object))
 
 
+def gang_moved_on(old: Applied[PodGang], new: Applied[PodGang] | None) -> bool:
+    """What brings a gang further, or throws it back; not what its reconciler did itself.
+
+    That adds references and says its own conditions. Either taken back by somebody is news.
+    """
+    if new is None:
+        return True
+    before, after = old.object, new.object
+    if _standing(old) != _standing(new) or _told_by_backend(before) != _told_by_backend(after):
+        return True
+    if _released(before) != _released(after) or _was_taken_back(before, after):
+        return True
+    return old.metadata.generation != new.metadata.generation and not _has_grown(before, after)
+
+
+def says_released(gang: Applied[PodGang]) -> bool:
+    """Tell whether a gang says whether its pods are held."""
+    return _released(gang.object) is not None
+
+
 def gang_says_more(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:
     """A gang has other conditions than before, or came or went."""
     return old is None or new is None or _conditions(old.object) != _conditions(new.object)
+
+
+def _differ(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """Tell whether marks of ours differ.
+
+    Others leave theirs on every pod that gets a node: the server its zone, schedulers theirs.
+    """
+    return old != new and _ours(old) != _ours(new)
+
+
+def _ours(marks: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in marks.items()
+        if key.startswith(names.RESERVED_PREFIX)
+        or key in (names.LABEL_MANAGED_BY, names.LABEL_PART_OF)
+    }
+
+
+def _standing(value: Watched) -> object:
+    metadata = value.metadata
+    is_going = metadata.deletion_timestamp is not None
+    return metadata.uid, is_going, metadata.labels, metadata.annotations, metadata.owner_references
+
+
+def _told_by_backend(gang: PodGang) -> object:
+    said = (_status(gang, kind) for kind in (names.CONDITION_ACCEPTED, names.CONDITION_PROGRAMMED))
+    return *said, gang.status.pod_preparations if gang.status is not None else ()
+
+
+def _released(gang: PodGang) -> str | None:
+    # Also our own word: the gang that this one waits for may have been placed meanwhile, and
+    # wakes only those that the cache shows to be waiting.
+    return _status(gang, names.CONDITION_RELEASED)
+
+
+def _was_taken_back(before: PodGang, after: PodGang) -> bool:
+    ours = (names.CONDITION_BACKEND_SELECTED, names.CONDITION_INITIALIZED)
+    said = ((_status(before, kind), _status(after, kind)) for kind in ours)
+    return any(now is None if was != "True" else now != was for was, now in said if was)
+
+
+def _has_grown(before: PodGang, after: PodGang) -> bool:
+    """Tell whether a gang has got references and is otherwise what it was."""
+    old, new = before.spec, after.spec
+    if old.model_copy(update={"podgroups": new.podgroups}) != new:
+        return False
+    if len(old.podgroups) != len(new.podgroups):
+        return False
+    return all(
+        group.model_copy(update={"pod_references": grown.pod_references}) == grown
+        and {one.name for one in group.pod_references} <= {one.name for one in grown.pod_references}
+        for group, grown in zip(old.podgroups, new.podgroups, strict=True)
+    )
+
+
+def _status(gang: PodGang, kind: str) -> str | None:
+    conditions = gang.status.conditions if gang.status is not None else ()
+    return next((found.status for found in conditions if found.type == kind), None)
 
 
 def _conditions(gang: PodGang) -> object:

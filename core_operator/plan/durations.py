@@ -1,5 +1,6 @@
 """Durations as the API spells them: `90s`, `1h30m`, `250ms`."""
 
+import functools
 import re
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0
 _LONGEST = timedelta(days=3650)
 
 
+@functools.lru_cache(maxsize=256)
 def duration(text: str) -> timedelta:
     """The duration; at most ten years, so that adding it to a date gives one."""
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))

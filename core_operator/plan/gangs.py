@@ -37,7 +37,7 @@ def gang_manifest(
         "name": gang.name,
         "namespace": pcs.metadata.namespace,
         "labels": {**_labels(pcs, gang, backend)},
-        "ownerReferences": [naming.controller_reference(pcs).manifest()],
+        "ownerReferences": [naming.controlled_by(pcs)],
     }
     annotations = _inherited(pcs.metadata.annotations)
     if placement.topology:

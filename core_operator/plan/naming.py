@@ -8,7 +8,7 @@ dict each time. Template labels are merged by the caller, below these.
 from collections.abc import Mapping
 
 from shared_api import names
-from shared_api.models import KubeObject, OwnerReference
+from shared_api.models import JsonObject, KubeObject, OwnerReference
 
 _LAST_APPLIED_PREFIX = "kubectl.kubernetes.io/"
 
@@ -163,3 +163,15 @@ def controller_reference(owner: KubeObject) -> OwnerReference:
         controller=True,
         block_owner_deletion=True,
     )
+
+
+def controlled_by(owner: KubeObject) -> JsonObject:
+    """The same reference as it is sent; made for every object, so without a model in between."""
+    return {
+        "apiVersion": owner.API_VERSION,
+        "kind": owner.KIND,
+        "name": owner.metadata.name,
+        "uid": owner.metadata.uid or "",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

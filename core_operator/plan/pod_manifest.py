@@ -63,7 +63,7 @@ def pod_manifest(
         "namespace": gang.namespace,
         "labels": dict(labels),
         "annotations": dict(annotations),
-        "ownerReferences": [naming.controller_reference(podclique).manifest()],
+        "ownerReferences": [naming.controlled_by(podclique)],
     }
     spec = {
         **_grove_spec(podclique, new, gang.namespace, record.scheduling_gate),

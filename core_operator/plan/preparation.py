@@ -9,6 +9,7 @@ by now. A pod whose gate is gone is past the point where that matters, and stays
 """
 
 import enum
+import functools
 import hashlib
 import json
 import re
@@ -148,9 +149,7 @@ def placeholders(gang: GangRef, group: str, index: str) -> dict[str, str]:
 
 def prepared_spec(patch: PodPatch, values: Mapping[str, str]) -> JsonObject:
     """The fields of a pod's spec that a patch sets."""
-    if patch.spec is None:
-        return {}
-    fields = patch.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    fields = _RENDERED.of(patch).spec
     return {key: _in_value(value, values) for key, value in fields.items()}
 
 
@@ -198,8 +197,53 @@ def reference_to(gang: PodGang) -> GangRef:
 
 def digest(patch: PodPatch, gang: GangRef, group: str, record: SchedulerBackendSpec) -> str:
     """The gate and the patch in short; equal for all indexes, which a pod's own label has."""
-    content = patch.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return f"{record.scheduling_gate}:{_hashed(_RENDERED.of(patch).text, gang, group)}"
+
+
+@functools.lru_cache(maxsize=8192)
+def _hashed(text: str, gang: GangRef, group: str) -> str:
+    # The same for all pods of a group, and asked at every look at one of them.
     values = placeholders(gang, group, "{index}")
     hashed = hashlib.blake2b(substituted(text, values).encode(), digest_size=_DIGEST_BYTES)
-    return f"{record.scheduling_gate}:{hashed.hexdigest()}"
+    return hashed.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """A patch in the two forms in which it is read, before its placeholders are replaced."""
+
+    patch: PodPatch
+    spec: JsonObject
+    text: str
+
+
+class _RenderedPatches:
+    """Patches that were met lately. The same one is asked about for each pod of a backend."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._known: dict[int, _Rendered] = {}
+        self._nothing = _rendered(PodPatch())
+
+    def of(self, patch: PodPatch) -> _Rendered:
+        """The forms of a patch; it is known by its identity, and kept, so that it stays itself."""
+        if not patch.model_fields_set:
+            # Whoever sets nothing says so with a new patch each time.
+            return self._nothing
+        found = self._known.get(id(patch))
+        if found is None:
+            found = self._known[id(patch)] = _rendered(patch)
+            if len(self._known) > self._size:
+                del self._known[next(iter(self._known))]
+        return found
+
+
+def _rendered(patch: PodPatch) -> _Rendered:
+    content = patch.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    spec = patch.spec
+    fields = {} if spec is None else spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return _Rendered(patch, fields, text)
+
+
+_RENDERED = _RenderedPatches(1024)

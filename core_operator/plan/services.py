@@ -18,7 +18,7 @@ def headless_service(pcs: PodCliqueSet, pcs_index: int) -> JsonObject:
             "name": naming.service_name(name, pcs_index),
             "namespace": pcs.metadata.namespace,
             "labels": {**naming.service_labels(name, pcs_index)},
-            "ownerReferences": [naming.controller_reference(pcs).manifest()],
+            "ownerReferences": [naming.controlled_by(pcs)],
         },
         "spec": {
             "clusterIP": "None",

@@ -59,6 +59,23 @@ def test_a_gang_is_woken_by_what_brings_it_further_and_not_by_readiness() -> Non
     assert not wakes.pod_moved_on(BOUND, READY)
 
 
+def test_marks_of_others_on_a_pod_are_no_news_and_ours_are() -> None:
+    theirs = {**HELD.metadata.labels, "topology.kubernetes.io/zone": "z"}
+    ours = {**HELD.metadata.labels, names.LABEL_POD_INDEX: "7"}
+    zoned, bent = (
+        msgspec.structs.replace(
+            HELD, metadata=msgspec.structs.replace(HELD.metadata, labels=labels)
+        )
+        for labels in (theirs, ours)
+    )
+    annotated = msgspec.structs.replace(HELD.metadata, annotations={"example.com/cni": "up"})
+    assert not wakes.pod_ended_or_bent(HELD, zoned)
+    assert not wakes.pod_moved_on(HELD, zoned)
+    assert not wakes.pod_moved_on(HELD, msgspec.structs.replace(HELD, metadata=annotated))
+    assert wakes.pod_ended_or_bent(HELD, bent)
+    assert wakes.pod_moved_on(HELD, bent)
+
+
 def test_readiness_that_comes_or_goes_is_told_soon() -> None:
     assert wakes.pod_settled(BOUND, READY)
     assert wakes.pod_settled(READY, FAILED)

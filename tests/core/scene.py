@@ -1,0 +1,145 @@
+"""One set with one gang of two pods in caches that a test fills, without a server."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from core_operator.caches import BASE, OWNER, Caches
+from core_operator.metrics import CoreMetrics
+from core_operator.plan import naming
+from core_operator.settings import Settings
+from core_operator.view import View
+from core_operator.workshop import Workshop
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.models import KubeObject, PodCliqueSet, PodGang, SchedulerBackend
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.clock import Clock
+from shared_api.runtime.ownership import Applied, applied
+from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
+from tests.core import stand_in
+from tests.plan import pod_samples
+from tests.plan.pod_samples import BACKEND, CLIQUE, GATED, PodState
+from tests.plan.samples import NAMESPACE, clique, pod_clique_set
+from tests.runtime.writes import ScriptedClient
+
+W = TypeVar("W", bound=Watched)
+K = TypeVar("K", bound=KubeObject)
+
+GANG = ObjectKey(NAMESPACE, "w-0")
+
+
+class Scene:
+    """The caches, filled; `backend` is what the gang's backend registers with."""
+
+    def __init__(self, **backend: object) -> None:
+        self.time = 0.0
+        self.clock = Clock(monotonic=lambda: self.time)
+        self.caches = _caches()
+        self.view = View(self.caches, BACKEND)
+        self.client = ScriptedClient()
+        self._version = 100
+        telemetry = Telemetry()
+        self.shop = Workshop(
+            Settings(), self.client, self.view, telemetry, CoreMetrics(telemetry), clock=self.clock
+        )
+        self.set = pod_clique_set(clique("a", 2))
+        self.clique = _owned(pod_samples.podclique(2, 2), self.set)
+        self.gang = self.gang_of()
+        given = {"schedulingGate": pod_samples.GATE, **backend}
+        record = stand_in.record(BACKEND, **given)
+        record["metadata"]["uid"] = "uid-of-backend"
+        self.put(self.caches.backends, _applied(SchedulerBackend.model_validate(record)))
+        self.put(self.caches.sets, _applied(self.set))
+
+    def gang_of(
+        self, *pods: str, conditions: Sequence[object] = (), name: str = GANG.name
+    ) -> PodGang:
+        """The gang with references to pods, as the server would send it."""
+        made = pod_samples.gang((CLIQUE, 2, pods), conditions=conditions, name=name)
+        labels = {**naming.gang_labels("w", 0, None), **made.metadata.labels}
+        metadata = made.metadata.model_copy(update={"labels": labels, "generation": 2 + len(pods)})
+        return _owned(made.model_copy(update={"metadata": metadata}), self.set)
+
+    def pod(self, index: int, state: PodState = GATED) -> Pod:
+        """A pod of the gang."""
+        return pod_samples.pod(index, state, labels={names.LABEL_PODGANG: GANG.name})
+
+    def has_clique(self) -> None:
+        """Let the PodClique be seen."""
+        self.put(self.caches.cliques, _applied(self.clique))
+
+    def has_gang(self, gang: PodGang | None = None) -> None:
+        """Let the gang be seen, as it is now."""
+        self.put(self.caches.gangs, _applied(gang or self.gang))
+
+    def has_pod(self, index: int, state: PodState = GATED) -> Pod:
+        """Let a pod be seen."""
+        pod = self.pod(index, state)
+        self.put(self.caches.pods, pod)
+        return pod
+
+    def loses(self, pod: Pod) -> None:
+        """Let a pod be gone."""
+        self.caches.pods.take(Removed(pod))
+
+    def put(self, cache: Cache[W], value: W) -> None:
+        """Let a new version of an object be seen."""
+        self._version += 1
+        cache.take(Changed(_at(value, f"{self._version}")))
+
+
+def _caches() -> Caches:
+    def by_owner(value: Watched) -> Iterable[str]:
+        uid = controller_uid(value)
+        return () if uid is None else (uid,)
+
+    def by_base(gang: Watched) -> Iterable[str]:
+        base = gang.metadata.labels.get(names.LABEL_BASE_PODGANG)
+        return () if base is None else (f"{gang.metadata.namespace}/{base}",)
+
+    owned = {OWNER: by_owner}
+    caches = Caches(
+        sets=Cache(),
+        cliques=Cache(owned),
+        groups=Cache(owned),
+        gangs=Cache({**owned, BASE: by_base}),
+        backends=Cache(),
+        pods=Cache(owned),
+        services=Cache(owned),
+        revisions=Cache(owned),
+        leases=Cache(),
+        bindings=Cache(),
+        autoscalers=Cache(owned),
+        claims=Cache(owned),
+        claim_templates=Cache(),
+        domains=Cache(owned),
+    )
+    for cache in (caches.sets, caches.cliques, caches.gangs, caches.backends, caches.pods):
+        cache.take(Restarted())
+        cache.take(Synced("1"))
+    return caches
+
+
+def _applied(value: K) -> Applied[K]:
+    return applied(type(value))(value, {})
+
+
+def _owned(value: K, owner: PodCliqueSet) -> K:
+    references = (naming.controller_reference(owner),)
+    metadata = value.metadata.model_copy(update={"owner_references": references})
+    return value.model_copy(update={"metadata": metadata})
+
+
+def _at(value: W, version: str) -> W:
+    if isinstance(value, Pod):
+        metadata = msgspec.structs.replace(value.metadata, resource_version=version)
+        return msgspec.structs.replace(value, metadata=metadata)
+    assert isinstance(value, Applied)
+    inner = value.object
+    metadata = inner.metadata.model_copy(update={"resource_version": version})
+    return type(value)(inner.model_copy(update={"metadata": metadata}), {})

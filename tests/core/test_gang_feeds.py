@@ -1,0 +1,177 @@
+"""What wakes the reconciler of gangs, how soon, and what is no news to it."""
+
+import pytest
+
+from core_operator.gang_feeds import AT_ONCE, GangFeeds
+from core_operator.lifts import Lifts
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import PodGang
+from shared_api.runtime.queue import Queue
+from tests.core.scene import GANG, Scene
+from tests.plan.pod_samples import BOUND, FAILED, GATED, READY, RELEASED, condition, going
+
+SECOND = 1.0
+LATEST = 31.0
+
+
+class Stage(Scene):
+    """The scene with a queue of gangs."""
+
+    def __init__(self, **backend: object) -> None:
+        super().__init__(**backend)
+        self.queue: Queue[ObjectKey] = Queue(lambda key: key.namespace, clock=self.clock)
+        self.lifts = Lifts()
+        self.feeds = GangFeeds(self.view, self.queue, self.lifts, SECOND)
+        self.feeds.connect()
+
+    def due(self) -> ObjectKey | None:
+        """The gang that is to be looked at now."""
+        key = self.queue.take()
+        if key is not None:
+            self.queue.done(key)
+        return key
+
+    def settle(self, *conditions: object, pods: int = 0) -> PodGang:
+        """A gang whose reconciler has nothing to do."""
+        self.has_clique()
+        gang = self.gang_of(*(f"w-0-a-{index}" for index in range(pods)), conditions=conditions)
+        self.has_gang(gang)
+        self.time += LATEST
+        assert self.due() == GANG
+        assert self.due() is None
+        return gang
+
+
+def test_a_gang_is_looked_at_when_its_podclique_is_complete_and_not_pod_by_pod() -> None:
+    stage = Stage()
+    stage.settle()
+    stage.has_pod(0)
+    assert stage.due() is None
+    stage.has_pod(1)
+    assert stage.due() == GANG
+
+
+def test_a_gang_that_does_not_become_complete_is_looked_at_all_the_same() -> None:
+    stage = Stage()
+    stage.settle()
+    stage.has_pod(0)
+    stage.time += LATEST
+    assert stage.due() == GANG
+
+
+def test_a_new_gang_waits_for_its_pods() -> None:
+    stage = Stage()
+    stage.has_gang()
+    assert stage.due() is None
+    stage.time += LATEST
+    assert stage.due() == GANG
+
+
+def test_a_new_gang_that_no_backend_can_serve_says_so_at_once() -> None:
+    stage = Stage(capabilities=[])
+    stage.has_gang()
+    assert stage.due() == GANG
+
+
+def test_a_lost_pod_is_news_once() -> None:
+    stage = Stage()
+    stage.settle(pods=2)
+    stage.has_pod(0, READY)
+    stage.has_pod(1, READY)
+    assert stage.due() == GANG
+    pod = stage.has_pod(0, going(READY))
+    assert stage.due() == GANG
+    stage.loses(pod)
+    assert stage.due() is None
+    stage.has_pod(1, FAILED)
+    assert stage.due() == GANG
+
+
+def test_a_gate_that_we_lift_is_no_news_and_one_that_another_lifts_is() -> None:
+    stage = Stage()
+    held, free = stage.pod(0, GATED), stage.pod(0, RELEASED)
+    stage.lifts.expect(held)
+    assert stage.feeds.delay(held, free) is None
+    assert stage.feeds.delay(held, free) == AT_ONCE
+    stage.lifts.expect(held)
+    stage.lifts.failed(held)
+    assert stage.feeds.delay(held, free) == AT_ONCE
+
+
+def test_a_gate_that_we_lift_is_news_where_the_gang_says_that_it_is_released() -> None:
+    stage = Stage()
+    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_RELEASED, "False")]))
+    held, free = stage.pod(0, GATED), stage.pod(0, RELEASED)
+    stage.lifts.expect(held)
+    assert stage.feeds.delay(held, free) == AT_ONCE
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"surplus": "AfterScheduled"},
+        {"programs": "AfterRelease"},
+        {"memberLost": "RecreateGang"},
+        {"afterBound": {"dropAnnotations": ["example.com/a"]}},
+    ],
+)
+def test_nodes_are_news_where_a_backend_makes_something_depend_on_them(
+    rules: dict[str, object],
+) -> None:
+    plain, special = Stage(), Stage(release=rules)
+    change = plain.pod(0, RELEASED), plain.pod(0, BOUND)
+    assert plain.feeds.delay(*change) is None
+    assert special.feeds.delay(*change) is not None
+
+
+def test_nodes_are_news_where_another_gang_waits_for_them() -> None:
+    stage = Stage()
+    scaled = stage.gang_of(name="w-0-s-0")
+    labels = {**scaled.metadata.labels, names.LABEL_BASE_PODGANG: GANG.name}
+    metadata = scaled.metadata.model_copy(update={"labels": labels})
+    stage.has_gang(scaled.model_copy(update={"metadata": metadata}))
+    assert stage.feeds.delay(stage.pod(0, RELEASED), stage.pod(0, BOUND)) is not None
+
+
+def test_readiness_is_no_news() -> None:
+    stage = Stage()
+    assert stage.feeds.delay(stage.pod(0, BOUND), stage.pod(0, READY)) is None
+
+
+def test_what_the_reconciler_writes_itself_is_no_news() -> None:
+    stage = Stage()
+    stage.settle()
+    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1"))
+    said = condition(names.CONDITION_INITIALIZED), condition(names.CONDITION_BACKEND_SELECTED)
+    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=said))
+    assert stage.due() is None
+
+
+def test_what_the_backend_says_is_news() -> None:
+    stage = Stage()
+    stage.settle()
+    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_PROGRAMMED)]))
+    assert stage.due() == GANG
+
+
+def test_what_is_taken_from_a_gang_is_news() -> None:
+    said = condition(names.CONDITION_INITIALIZED)
+    stage = Stage()
+    gang = stage.settle(said, pods=2)
+    stage.has_gang(stage.gang_of("w-0-a-0", conditions=[said]))
+    assert stage.due() == GANG
+    stage.has_gang(gang)
+    assert stage.due() is None
+    unsaid = condition(names.CONDITION_INITIALIZED, "False")
+    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=[unsaid]))
+    assert stage.due() == GANG
+    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1"))
+    assert stage.due() == GANG
+
+
+def test_a_gang_that_says_that_it_is_held_looks_whether_it_still_is() -> None:
+    stage = Stage()
+    stage.settle()
+    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_RELEASED, "False")]))
+    assert stage.due() == GANG

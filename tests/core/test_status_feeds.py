@@ -1,0 +1,107 @@
+"""What the writers of statuses are told soon, and what late."""
+
+import pytest
+
+from core_operator.pacing import OnTheWay, patience
+from core_operator.settings import Timing
+from core_operator.status_feeds import StatusQueues, feed_statuses
+from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.queue import Queue
+from tests.core.scene import Scene
+from tests.plan.pod_samples import BOUND, CLIQUE, GATED, READY
+from tests.plan.samples import NAMESPACE
+
+KEY = ObjectKey(NAMESPACE, CLIQUE)
+SOON, PROGRESS = 0.2, 1.0
+
+
+class Stage(Scene):
+    """The scene with the queues of statuses; the PodClique has been told of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cliques, groups, sets = (self._queue() for _ in range(3))
+        timing = Timing(status_delay_seconds=SOON, progress_delay_seconds=PROGRESS)
+        self.on_the_way = OnTheWay(self.clock, PROGRESS)
+        queues = StatusQueues(self.cliques, groups, sets, self.on_the_way)
+        feed_statuses(self.view, queues, timing)
+        self.has_clique()
+        self.has_pod(0, GATED)
+        self.has_pod(1, GATED)
+        assert self.due_after(10 * PROGRESS)
+
+    def _queue(self) -> Queue[ObjectKey]:
+        return Queue(lambda key: key.namespace, clock=self.clock)
+
+    def due_after(self, seconds: float) -> bool:
+        """Tell whether the PodClique is due to be told of then."""
+        self.time += seconds
+        if (key := self.cliques.take()) is not None:
+            assert key == KEY
+            self.cliques.done(key)
+        return key is not None
+
+
+def test_the_pod_that_makes_a_podclique_ready_is_told_soon() -> None:
+    stage = Stage()
+    stage.has_pod(0, READY)
+    stage.has_pod(1, READY)
+    assert stage.due_after(1.5 * SOON)
+
+
+def test_a_pod_that_is_ready_before_the_others_is_mere_progress() -> None:
+    stage = Stage()
+    stage.has_pod(0, READY)
+    assert not stage.due_after(1.5 * SOON)
+    assert stage.due_after(1.5 * PROGRESS)
+
+
+def test_a_pod_that_serves_no_longer_is_told_soon() -> None:
+    stage = Stage()
+    stage.has_pod(0, READY)
+    stage.has_pod(1, READY)
+    assert stage.due_after(1.5 * SOON)
+    stage.has_pod(0, BOUND)
+    assert stage.due_after(1.5 * SOON)
+    stage.loses(stage.pod(1, READY))
+    assert stage.due_after(1.5 * SOON)
+
+
+def test_a_pod_on_its_way_is_mere_progress() -> None:
+    stage = Stage()
+    stage.has_pod(0, BOUND)
+    assert not stage.due_after(1.5 * SOON)
+    assert stage.due_after(1.5 * PROGRESS)
+
+
+def test_progress_of_one_that_was_put_off_wakes_nobody_and_readiness_does() -> None:
+    stage = Stage()
+    assert stage.on_the_way.rest(KEY) > 0
+    stage.has_pod(0, READY)
+    assert not stage.due_after(60.0)
+    stage.has_pod(1, READY)
+    assert stage.due_after(1.5 * SOON)
+
+
+def test_those_on_their_way_wait_together_and_from_when_each_was_seen() -> None:
+    stage = Stage()
+    others = [ObjectKey(NAMESPACE, f"other-{number}") for number in range(9)]
+    assert stage.on_the_way.rest(KEY, waited=PROGRESS) == pytest.approx(
+        patience(PROGRESS, 1) - PROGRESS
+    )
+    for other in others:
+        stage.on_the_way.rest(other)
+    stage.time += 0.5
+    assert stage.on_the_way.rest(KEY) == pytest.approx(patience(PROGRESS, 10) - PROGRESS - 0.5)
+    for other in others:
+        stage.on_the_way.arrived(other)
+    assert stage.on_the_way.rest(KEY) < 0
+
+
+def test_progress_of_many_is_told_later_but_never_too_late() -> None:
+    assert patience(1.0, 0) == 1.0
+    assert patience(1.0, 1) < patience(1.0, 100) < patience(1.0, 200)
+    assert patience(1.0, 10_000) == 30.0
+    # Whoever asks for less gets less, also of the longest wait.
+    assert patience(60.0, 10_000) == 60.0
+    assert patience(0.0, 10_000) == 0.0

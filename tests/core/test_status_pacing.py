@@ -1,0 +1,87 @@
+"""Which PodCliques are told of at once while many others are on their way, and which later."""
+
+from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.status_reconcilers import PodCliqueStatusReconciler
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Result
+from shared_api.runtime.pending import PendingWrites
+from shared_api.runtime.telemetry import Telemetry
+from tests.core.scene import Scene
+from tests.plan.pod_samples import CLIQUE, READY
+from tests.plan.samples import NAMESPACE
+
+KEY = ObjectKey(NAMESPACE, CLIQUE)
+
+
+class Stage(Scene):
+    """The scene with the writer of PodClique statuses, and a crowd of others."""
+
+    def __init__(self, crowd: int = 100) -> None:
+        super().__init__()
+        applier = Applier(self.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
+        self.reconciler = PodCliqueStatusReconciler(self.shop, applier)
+        for number in range(crowd):
+            self.reconciler.on_the_way.rest(ObjectKey(NAMESPACE, f"other-{number}"))
+        self.has_clique()
+
+    async def tells(self) -> bool:
+        """Tell whether the status is written; if not, whoever is put off asks to be looked at."""
+        before = len(self.client.writes)
+        result = await self.reconciler.reconcile(KEY)
+        told = len(self.client.writes) > before
+        if not told:
+            assert isinstance(result, Result)
+            assert result.requeue_after
+        return told
+
+
+async def test_progress_in_a_crowd_is_put_off() -> None:
+    stage = Stage()
+    stage.has_pod(0, READY)
+    assert not await stage.tells()
+    stage.time += 31.0
+    assert await stage.tells()
+
+
+async def test_progress_of_one_alone_is_told() -> None:
+    stage = Stage(crowd=0)
+    assert not await stage.tells()
+    stage.time += 0.2
+    assert await stage.tells()
+
+
+async def test_readiness_is_told_in_any_crowd() -> None:
+    stage = Stage()
+    stage.has_pod(0, READY)
+    stage.has_pod(1, READY)
+    assert await stage.tells()
+
+
+async def test_a_loss_is_told_in_any_crowd() -> None:
+    stage = Stage()
+    stage.clique = stage.clique.model_validate(
+        {
+            **stage.clique.manifest(),
+            "status": {"readyReplicas": 2, "observedGeneration": 4, "conditions": []},
+        }
+    )
+    stage.has_clique()
+    stage.has_pod(0, READY)
+    assert await stage.tells()
+
+
+async def test_a_problem_is_told_in_any_crowd() -> None:
+    stage = Stage()
+    stage.shop.note_problem(stage.clique, Blocked(Blocking.PODS_REFUSED, "no quota"))
+    assert await stage.tells()
+
+
+async def test_a_change_of_the_podclique_is_told_in_any_crowd() -> None:
+    stage = Stage()
+    stage.clique = stage.clique.model_validate(
+        {**stage.clique.manifest(), "status": {"observedGeneration": 3, "conditions": []}}
+    )
+    stage.has_clique()
+    assert await stage.tells()
