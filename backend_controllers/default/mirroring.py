@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from backend_controllers.contract import Facts, Words
-from backend_controllers.default.membership import GATE, gang_name, is_placed, members
+from backend_controllers.default.membership import GATE, gang_name, has_minimum, members
 from backend_controllers.default.served import PodGroup
 from backend_controllers.default.words import cleaned, names_nodes
 from shared_api.kube.pods import Pod
@@ -28,7 +28,7 @@ _GROUP_CONDITIONS = frozenset({"PodGroupScheduled", "PodGroupInitiallyScheduled"
 _ERROR = "SchedulerError"
 _SAYS_WHY = frozenset({"Unschedulable", _ERROR})
 _GROUPS_SHOWN = 4
-_PREEMPTED = "PreemptionByScheduler"
+_NOTHING_TO_SAY = Words()
 
 
 def mirror_groups(groups: Resource, gang: PodGang, facts: Facts) -> Words:
@@ -43,17 +43,16 @@ def mirror_pods(gang: PodGang, facts: Facts) -> Words:
 
 
 def _mirror(gang: PodGang, facts: Facts, groups: Sequence[PodGroup]) -> Words:
-    pods = tuple(pod for _, pod in members(gang, facts.pods))
-    disruption = _disruption(pods)
-    if is_placed(gang, facts.pods):
-        return Words(disruption=disruption)
+    found = members(gang, facts.pods)
+    if has_minimum(gang, found):
+        return _NOTHING_TO_SAY
+    pods = tuple(pod for _, pod in found)
     if any(pod.is_gated for pod in pods):
-        reason, message = _held(pods)
-        return Words(reason, message, disruption)
+        return Words(*_held(pods))
     waiting = tuple(pod for pod in pods if not pod.spec.node_name)
     reason, message = _why_not(gang, groups, waiting)
     remarks = (ONE_BY_ONE,) if groups and _is_split(groups, pods) else ()
-    return Words(reason, message, disruption, remarks=remarks)
+    return Words(reason, message, remarks=remarks)
 
 
 def _why_not(gang: PodGang, groups: Sequence[PodGroup], waiting: Sequence[Pod]) -> tuple[str, str]:
@@ -118,18 +117,6 @@ def _held(pods: Sequence[Pod]) -> tuple[str, str]:
     held = Counter(gate.name for pod in pods for gate in pod.spec.scheduling_gates)
     listed = ", ".join(f"{name} ({count} pods)" for name, count in sorted(held.items()))
     return REASON_GATED, f"held by scheduling gates of others: {listed}"
-
-
-def _disruption(pods: Sequence[Pod]) -> str:
-    found = [pod.condition("DisruptionTarget") for pod in pods]
-    hit = [
-        condition
-        for condition in found
-        if condition is not None and condition.status == "True" and condition.reason == _PREEMPTED
-    ]
-    if not hit:
-        return ""
-    return f"{len(hit)} of {len(pods)} pods: {hit[0].message or hit[0].reason}"
 
 
 def _is_split(groups: Sequence[PodGroup], pods: Sequence[Pod]) -> bool:

@@ -17,6 +17,7 @@ from backend_controllers.generic.gang_reconciler import GangReconciler
 from backend_controllers.generic.kinds import BACKENDS, GANGS, field_manager, named
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
+from backend_controllers.generic.programming import Waker
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
@@ -105,7 +106,7 @@ class Assembly:
             return statuses[0]
 
         telling = self._controller("podgang-status", workers.statuses, build)
-        shop.board.subscribe(lambda gang: telling.queue.add(key_of(gang)))
+        shop.board.subscribe(_teller(telling, shop.settings.timing.progress_delay_seconds))
         caches.gangs.subscribe(_forgetter(shop, statuses[0]))
         self._feed_gangs(gangs, dialect, caches)
         self._feed_statuses(telling, statuses[0], dialect, caches)
@@ -140,20 +141,20 @@ class Assembly:
     def _feed_statuses(
         self, telling: Controller, statuses: StatusReconciler, dialect: Dialect, caches: Caches
     ) -> None:
-        soon = self._shop.settings.timing.gather_seconds
+        queue, soon, news = telling.queue, statuses.gathering, wakes.mere_news
         of_pod = statuses.noticing(its_label(names.LABEL_PODGANG))
         of_object = statuses.noticing(_ITS_GANG)
-        feed(telling.queue, caches.pods, of_pod, when=wakes.pod_moved_on, delay=soon)
-        feed(telling.queue, caches.gangs, itself, when=wakes.unsaid)
+        feed(queue, caches.pods, of_pod, when=wakes.pod_moved_on, urgent=news, delay=soon)
+        feed(queue, caches.gangs, itself, when=wakes.unsaid, urgent=news)
         for writes in dialect.writes:
             if writes.news:
                 cache = caches.written[writes.resource]
-                feed(telling.queue, cache, of_object, when=wakes.shows_other, delay=soon)
+                feed(queue, cache, of_object, when=wakes.shows_other, urgent=news, delay=soon)
         for reads in dialect.reads:
             if reads.about is not None:
                 keys = statuses.noticing(_told_about(reads, dialect, caches))
                 cache_read = caches.read[reads.resource]
-                feed(telling.queue, cache_read, keys, when=wakes.shows_other, delay=soon)
+                feed(queue, cache_read, keys, when=wakes.shows_other, urgent=news, delay=soon)
 
     def _add_orphans(self, dialect: Dialect, caches: Caches) -> None:
         made: list[Orphans] = []
@@ -198,6 +199,16 @@ class Assembly:
         feed(controller.queue, caches.read[source], itself, when=wakes.shows_other)
         bent = wakes.bent(field_manager(self._shop.backend.name))
         feed(controller.queue, caches.written[written], _owner_of(source.kind), when=bent)
+
+
+def _teller(telling: Controller, later: float) -> Waker:
+    """Has gangs told of that were written down: before all others, since their pods wait for it."""
+
+    def wake(gang: PodGang, /, *, is_urgent: bool) -> None:
+        delay = 0.0 if is_urgent else later
+        telling.queue.add(key_of(gang), priority=Priority.USER, delay=delay)
+
+    return wake
 
 
 def _owner_of(kind: str) -> Callable[[Watched], Iterable[ObjectKey]]:

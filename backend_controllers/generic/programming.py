@@ -5,15 +5,18 @@ other. It is kept by UID, follows from what is in the cluster, and is found out 
 process that has just started.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol
 
 from shared_api import names
-from shared_api.models import PodGang, PodPreparation
+from shared_api.models import PodGang, PodGangPhase, PodPreparation
 
-Waker: TypeAlias = Callable[[PodGang], None]
+
+class Waker(Protocol):
+    """Told of a gang about which there is something new."""
+
+    def __call__(self, gang: PodGang, /, *, is_urgent: bool) -> None: ...  # noqa: D102
 
 
 class Stage(StrEnum):
@@ -75,11 +78,20 @@ class Board:
     def post(self, gang: PodGang, programming: Programming) -> None:
         """Make something known."""
         uid = gang.metadata.uid or ""
-        if self._posted.get(uid) != programming:
-            self._posted[uid] = programming
-            for wake in self._wakers:
-                wake(gang)
+        before = self._posted.get(uid)
+        if before == programming:
+            return
+        self._posted[uid] = programming
+        is_urgent = before is None or not _differs_in_number(before, programming, gang)
+        for wake in self._wakers:
+            wake(gang, is_urgent=is_urgent)
 
     def forget(self, uid: str) -> None:
         """A gang is gone."""
         self._posted.pop(uid, None)
+
+
+def _differs_in_number(before: Programming, programming: Programming, gang: PodGang) -> bool:
+    """Tell whether only the generation is another, about which nobody is told before the gang runs."""
+    is_running = gang.status is not None and gang.status.phase is PodGangPhase.RUNNING
+    return not is_running and replace(before, generation=programming.generation) == programming

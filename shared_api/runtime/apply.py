@@ -235,6 +235,8 @@ class Applier:
         subresource: str = "",
     ) -> None:
         child = _key(manifest)
+        # What is cached without fingerprints is never compared with what was applied.
+        is_compared = isinstance(target.cache.get(child), Applied | None)
         field, value = precondition
         body = {**manifest, "metadata": {**_metadata(manifest), field: value}}
         try:
@@ -245,7 +247,7 @@ class Applier:
                     field_manager=self._manager,
                     force=force,
                     subresource=subresource or None,
-                    into=self._answer,
+                    into=self._answer if is_compared else PartialObject,
                 )
         except Conflict as error:
             if error.is_field_ownership:
@@ -256,7 +258,8 @@ class Applier:
                 raise WaitForEvent(f"{target.resource} {child} was replaced by another") from error
             raise
         self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
-        self._remember(answer, fingerprint(manifest), subresource)
+        if isinstance(answer, Applied):
+            self._remember(answer, fingerprint(manifest), subresource)
 
     def _remember(self, answer: Applied[PartialObject], wanted: bytes, subresource: str) -> None:
         place = (answer.metadata.uid or "", subresource)

@@ -181,16 +181,9 @@ def test_surplus_pods_say_nothing_about_the_gang() -> None:
     assert V136_FORM.mirror(written, Known((pod("a", 0), pod("b", 0), surplus))) == Words()
 
 
-def test_preemption_is_told_while_it_goes_on() -> None:
+def test_disruptions_are_left_to_those_who_see_every_event() -> None:
     pods = _pods(PREEMPTED, PREEMPTED, None, nodes=("n", "n", "n"))
-    words = _words(V136_FORM, pods)
-    assert words.disruption == f"2 of 3 pods: {PREEMPTED.message}"
-    assert not words.reason
-
-
-def test_other_disruptions_are_not_the_schedulers() -> None:
-    drained = PodCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "drain")
-    assert not _words(V136_FORM, _pods(drained, None, None, nodes=("n", "n", "n"))).disruption
+    assert _words(V136_FORM, pods) == Words()
 
 
 @pytest.mark.parametrize(
