@@ -17,7 +17,7 @@ from backend_controllers.generic.gang_reconciler import GangReconciler
 from backend_controllers.generic.kinds import BACKENDS, GANGS, field_manager, named
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
-from backend_controllers.generic.programming import Waker
+from backend_controllers.generic.pacing import mere_news, news_of_writing
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
@@ -106,7 +106,9 @@ class Assembly:
             return statuses[0]
 
         telling = self._controller("podgang-status", workers.statuses, build)
-        shop.board.subscribe(_teller(telling, shop.settings.timing.progress_delay_seconds))
+        shop.board.subscribe(
+            news_of_writing(telling.queue, shop.settings.timing.progress_delay_seconds)
+        )
         caches.gangs.subscribe(_forgetter(shop, statuses[0]))
         self._feed_gangs(gangs, dialect, caches)
         self._feed_statuses(telling, statuses[0], dialect, caches)
@@ -141,7 +143,7 @@ class Assembly:
     def _feed_statuses(
         self, telling: Controller, statuses: StatusReconciler, dialect: Dialect, caches: Caches
     ) -> None:
-        queue, soon, news = telling.queue, statuses.gathering, wakes.mere_news
+        queue, soon, news = telling.queue, statuses.gathering.seconds, mere_news
         of_pod = statuses.noticing(its_label(names.LABEL_PODGANG))
         of_object = statuses.noticing(_ITS_GANG)
         feed(queue, caches.pods, of_pod, when=wakes.pod_moved_on, urgent=news, delay=soon)
@@ -199,16 +201,6 @@ class Assembly:
         feed(controller.queue, caches.read[source], itself, when=wakes.shows_other)
         bent = wakes.bent(field_manager(self._shop.backend.name))
         feed(controller.queue, caches.written[written], _owner_of(source.kind), when=bent)
-
-
-def _teller(telling: Controller, later: float) -> Waker:
-    """Has gangs told of that were written down: before all others, since their pods wait for it."""
-
-    def wake(gang: PodGang, /, *, is_urgent: bool) -> None:
-        delay = 0.0 if is_urgent else later
-        telling.queue.add(key_of(gang), priority=Priority.USER, delay=delay)
-
-    return wake
 
 
 def _owner_of(kind: str) -> Callable[[Watched], Iterable[ObjectKey]]:

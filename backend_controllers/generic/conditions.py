@@ -6,9 +6,9 @@ before is compared without building models, and only what is sent is built.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import msgspec
 from pydantic import JsonValue
 
 from shared_api.models import Condition, JsonObject
@@ -16,8 +16,7 @@ from shared_api.models import Condition, JsonObject
 MESSAGE_LIMIT = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True, gc=False):
     """One aspect of an object and what is said about it."""
 
     kind: str

@@ -2,13 +2,10 @@
 
 It counts pods, asks the dialect for the scheduler's words, and applies the part of the status
 that is the backend's. What flips is written at once; the rest is held back for a time that
-depends on what it is, so that what passes by itself is never written. News are gathered for
-as long as a write takes just now: on a busy server nobody would be told sooner, and the news of
-a gang's pods are one write. A gang that has not been translated yet is left alone: the board
-wakes us when it is.
+depends on what it is, so that what passes by itself is never written. A gang that has not
+been translated yet is left alone: the board wakes us when it is.
 """
 
-import math
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -19,6 +16,7 @@ from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
+from backend_controllers.generic.pacing import Gathering
 from backend_controllers.generic.programming import Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth
 from backend_controllers.generic.workshop import Workshop
@@ -32,10 +30,6 @@ from shared_api.runtime.sources import Keys
 from shared_api.runtime.writing import Behalf, Target
 
 W = TypeVar("W", bound=Watched)
-_GATHERED = 10
-"""How many times as long as on an idle server news are gathered at most."""
-_RECENT = 1.0
-"""Seconds after which the time that a write took says nothing about the server any more."""
 _TOLD = frozenset({Stage.UNSUPPORTED, Stage.CONFLICT, Stage.REJECTED, Stage.OUTDATED})
 
 
@@ -63,10 +57,9 @@ class StatusReconciler:
             Worth.SOON: timing.reason_delay_seconds,
             Worth.LATER: timing.progress_delay_seconds,
         }
-        self._gather = timing.gather_seconds
+        self.gathering = Gathering(timing.gather_seconds, shop.clock)
         # Since when there is news that has not been told.
         self._since: dict[ObjectKey, float] = {}
-        self._wrote_at, self._write_took = -math.inf, 0.0
 
     def noticing(self, keys: Keys[W]) -> Keys[W]:
         """The same keys, and from when on there is news about them."""
@@ -77,12 +70,6 @@ class StatusReconciler:
                 yield key
 
         return noticed
-
-    def gathering(self) -> float:
-        """For how long to wait for more news about a gang."""
-        is_recent = self._shop.clock.monotonic() - self._wrote_at < _RECENT
-        took = self._write_took if is_recent else 0.0
-        return min(max(took, self._gather), self._gather * _GATHERED)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Tell of one gang, if there is something to tell."""
@@ -107,9 +94,8 @@ class StatusReconciler:
             return Result(requeue_after=rest)
         self._since.pop(key, None)
         await self._write(gang, new, key)
-        self._wrote_at = self._shop.clock.monotonic()
-        self._write_took = self._wrote_at - now
-        self._shop.metrics.mirror.observe(self._wrote_at - since)
+        self.gathering.wrote(now)
+        self._shop.metrics.mirror.observe(self._shop.clock.monotonic() - since)
         return None
 
     def forget(self, gang: PodGang) -> None:

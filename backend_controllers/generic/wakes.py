@@ -13,7 +13,6 @@ from backend_controllers.generic.caches import Kept
 from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api.kube.pods import Pod
 from shared_api.models import PodGang
-from shared_api.runtime.lanes import Priority
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, controller_uid
 
@@ -54,12 +53,6 @@ def unsaid(old: PodGang | None, new: PodGang | None) -> bool:
         condition.type in OUR_CONDITIONS and condition.type not in kinds
         for condition in old.status.conditions
     )
-
-
-def mere_news(old: object, new: object) -> Priority:
-    """How urgent it is to tell of something that has happened: less than to release a gang."""
-    del old, new
-    return Priority.EVENT
 
 
 def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:

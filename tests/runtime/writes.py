@@ -56,7 +56,12 @@ class ScriptedClient(Client):
             resource.plural,
             metadata["name"],
             manifest,
-            {"manager": field_manager, "force": force, "subresource": subresource},
+            {
+                "manager": field_manager,
+                "force": force,
+                "subresource": subresource,
+                "into": into,
+            },
         )
         await self._take(write)
         answer = {
