@@ -18,6 +18,7 @@ from backend_controllers.generic.kinds import BACKENDS, GANGS, field_manager, na
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
 from backend_controllers.generic.pacing import mere_news, news_of_writing
+from backend_controllers.generic.progress import Progress
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
@@ -146,7 +147,11 @@ class Assembly:
         queue, soon, news = telling.queue, statuses.gathering.seconds, mere_news
         of_pod = statuses.noticing(its_label(names.LABEL_PODGANG))
         of_object = statuses.noticing(_ITS_GANG)
-        feed(queue, caches.pods, of_pod, when=wakes.pod_moved_on, urgent=news, delay=soon)
+        progress = Progress(caches.pods, caches.gangs)
+        later = self._shop.settings.timing.progress_delay_seconds
+        feed(queue, caches.pods, of_pod, when=progress.is_news, urgent=news, delay=soon)
+        feed(queue, caches.pods, of_pod, when=progress.is_underway, urgent=news, delay=later)
+        feed(queue, caches.gangs, itself, when=progress.is_recounted, urgent=news, delay=soon)
         feed(queue, caches.gangs, itself, when=wakes.unsaid, urgent=news)
         for writes in dialect.writes:
             if writes.news:
