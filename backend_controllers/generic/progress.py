@@ -17,9 +17,7 @@ from shared_api.kube.pods import Pod, PodCondition
 from shared_api.models import PodGang
 from shared_api.runtime.cache import Cache, key_of
 
-_SCHEDULED = "PodScheduled"
-_READY = "Ready"
-_TOLD = frozenset({_SCHEDULED, "PodBound", _READY, "DisruptionTarget"})
+_PLACING = frozenset({"PodScheduled", "PodBound"})
 _PASSED = frozenset({"", "Pending", "Running"})
 
 
@@ -110,10 +108,12 @@ def _complaints(pod: Pod) -> list[PodCondition]:
     return [
         condition
         for condition in pod.status.conditions
-        if condition.type in _TOLD
-        and (condition.type == "DisruptionTarget" or condition.status != "True")
-        and condition.reason != "SchedulingGated"
-        and condition.type != _READY
+        if condition.type == "DisruptionTarget"
+        or (
+            condition.type in _PLACING
+            and condition.status != "True"
+            and condition.reason != "SchedulingGated"
+        )
     ]
 
 
