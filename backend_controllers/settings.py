@@ -57,7 +57,7 @@ class Timing(Section):
 
     gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Wait after the first news about a gang before its status is worked out, so that the news of a
-    burst are one piece of work. While writes take longer than that, it is as long as they do, up to ten
+    burst are one piece of work. While writes take longer than that, it is as long as they do, up to five
     times as long."""
 
     reason_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 0.1

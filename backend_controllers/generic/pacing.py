@@ -16,10 +16,11 @@ from shared_api.runtime.clock import Clock
 from shared_api.runtime.lanes import Priority
 from shared_api.runtime.queue import Queue
 
-_LONGEST = 10
+_LONGEST = 5
 """How many times as long as on an idle server news are gathered at most."""
-_RECENT = 1.0
-"""Seconds after which the time that a write took says nothing about the server any more."""
+_RECENT = 0.25
+"""Seconds after which the time that a write took says nothing about the server any more: on a busy one
+there is another write by then, and a single slow one must not slow down the next gang."""
 
 
 class Gathering:
