@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 
 from backend_controllers.contract import Facts, Words
 from backend_controllers.default.membership import GATE, gang_name, has_minimum, members
-from backend_controllers.default.served import PodGroup
+from backend_controllers.default.served import GroupCondition, PodGroup
 from backend_controllers.default.words import cleaned, names_nodes
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import PodGang
+from shared_api.runtime.predicates import Watched
 
 REASON_GATED = "SchedulingGated"
 ONE_BY_ONE = (
@@ -40,6 +41,17 @@ def mirror_groups(groups: Resource, gang: PodGang, facts: Facts) -> Words:
 def mirror_pods(gang: PodGang, facts: Facts) -> Words:
     """What is to say about a gang of which only the pods tell anything."""
     return _mirror(gang, facts, ())
+
+
+def failures_of(group: Watched) -> tuple[GroupCondition, ...]:
+    """What of a PodGroup is worth a look: success is seen by the pods that get nodes."""
+    if not isinstance(group, PodGroup):
+        return ()
+    return tuple(condition for condition in group.conditions if _is_failure(condition))
+
+
+def _is_failure(condition: GroupCondition) -> bool:
+    return condition.type in _GROUP_CONDITIONS and condition.status == "False"
 
 
 def _mirror(gang: PodGang, facts: Facts, groups: Sequence[PodGroup]) -> Words:
@@ -77,8 +89,7 @@ def _failures(gang: PodGang, groups: Sequence[PodGroup]) -> dict[str, tuple[str,
     return {
         group.metadata.name.partition(prefix)[2]: (condition.reason, text)
         for group in sorted(groups, key=lambda group: group.metadata.name)
-        for condition in group.conditions
-        if condition.type in _GROUP_CONDITIONS and condition.status == "False"
+        for condition in failures_of(group)
         if (text := cleaned(condition.message))
     }
 

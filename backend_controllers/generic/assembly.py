@@ -107,9 +107,7 @@ class Assembly:
             return statuses[0]
 
         telling = self._controller("podgang-status", workers.statuses, build)
-        shop.board.subscribe(
-            news_of_writing(telling.queue, shop.settings.timing.progress_delay_seconds)
-        )
+        shop.board.subscribe(news_of_writing(telling.queue))
         caches.gangs.subscribe(_forgetter(shop, statuses[0]))
         self._feed_gangs(gangs, dialect, caches)
         self._feed_statuses(telling, statuses[0], dialect, caches)
@@ -155,8 +153,11 @@ class Assembly:
         feed(queue, caches.gangs, itself, when=wakes.unsaid, urgent=news)
         for writes in dialect.writes:
             if writes.news:
-                cache = caches.written[writes.resource]
-                feed(queue, cache, of_object, when=wakes.shows_other, urgent=news, delay=soon)
+                cache, tells_other = (
+                    caches.written[writes.resource],
+                    wakes.tells_other(writes.tells),
+                )
+                feed(queue, cache, of_object, when=tells_other, urgent=news, delay=soon)
         for reads in dialect.reads:
             if reads.about is not None:
                 keys = statuses.noticing(_told_about(reads, dialect, caches))

@@ -10,7 +10,6 @@ import math
 
 from backend_controllers.generic.programming import Waker
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.lanes import Priority
@@ -44,17 +43,9 @@ class Gathering:
         return min(max(took, self._shortest), self._shortest * _LONGEST)
 
 
-def news_of_writing(queue: Queue[ObjectKey], later: float) -> Waker:
-    """Has a queue told of gangs that were written down.
-
-    What is not urgent waits, and is told with the next news if some come before.
-    """
-
-    def wake(gang: PodGang, /, *, is_urgent: bool) -> None:
-        delay = 0.0 if is_urgent else later
-        queue.add(key_of(gang), priority=Priority.USER, delay=delay)
-
-    return wake
+def news_of_writing(queue: Queue[ObjectKey]) -> Waker:
+    """Has a queue told of gangs that were written down."""
+    return lambda gang: queue.add(key_of(gang), priority=Priority.USER)
 
 
 def mere_news(old: object, new: object) -> Priority:

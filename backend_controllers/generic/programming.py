@@ -5,18 +5,15 @@ other. It is kept by UID, follows from what is in the cluster, and is found out 
 process that has just started.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import TypeAlias
 
 from shared_api import names
-from shared_api.models import PodGang, PodGangPhase, PodPreparation
+from shared_api.models import PodGang, PodPreparation
 
-
-class Waker(Protocol):
-    """Told of a gang about which there is something new."""
-
-    def __call__(self, gang: PodGang, /, *, is_urgent: bool) -> None: ...  # noqa: D102
+Waker: TypeAlias = Callable[[PodGang], None]
 
 
 class Stage(StrEnum):
@@ -65,6 +62,7 @@ class Board:
 
     def __init__(self) -> None:
         self._posted: dict[str, Programming] = {}
+        self._running: set[str] = set()
         self._wakers: list[Waker] = []
 
     def subscribe(self, wake: Waker) -> None:
@@ -75,6 +73,13 @@ class Board:
         """What is known of a gang; None before it was translated."""
         return self._posted.get(uid)
 
+    def read(self, uid: str, *, is_running: bool) -> None:
+        """What is posted is about to be told of a gang that runs, or does not."""
+        if is_running:
+            self._running.add(uid)
+        else:
+            self._running.discard(uid)
+
     def post(self, gang: PodGang, programming: Programming) -> None:
         """Make something known."""
         uid = gang.metadata.uid or ""
@@ -82,16 +87,18 @@ class Board:
         if before == programming:
             return
         self._posted[uid] = programming
-        is_urgent = before is None or not _differs_in_number(before, programming, gang)
+        if before is not None and uid not in self._running and _is_like(before, programming):
+            # A number alone, of which nobody is told before the gang runs.
+            return
         for wake in self._wakers:
-            wake(gang, is_urgent=is_urgent)
+            wake(gang)
 
     def forget(self, uid: str) -> None:
         """A gang is gone."""
         self._posted.pop(uid, None)
+        self._running.discard(uid)
 
 
-def _differs_in_number(before: Programming, programming: Programming, gang: PodGang) -> bool:
-    """Tell whether only the generation is another, about which nobody is told before the gang runs."""
-    is_running = gang.status is not None and gang.status.phase is PodGangPhase.RUNNING
-    return not is_running and replace(before, generation=programming.generation) == programming
+def _is_like(before: Programming, programming: Programming) -> bool:
+    """Tell whether nothing but the generation is another."""
+    return replace(before, generation=programming.generation) == programming

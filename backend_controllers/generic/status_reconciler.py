@@ -22,7 +22,7 @@ from backend_controllers.generic.reports import Report, Worth, report, worth
 from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang
+from shared_api.models import PodGang, PodGangPhase
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import Watched
@@ -83,6 +83,8 @@ class StatusReconciler:
         counted = count(gang, facts.pods)
         disruption = self._disruptions.of(gang, is_placed=counted.is_scheduled)
         new = report(gang, programming, counted, words, disruption)
+        is_running = new.phase is PodGangPhase.RUNNING
+        self._shop.board.read(gang.metadata.uid or "", is_running=is_running)
         self._measure(gang, new)
         found = worth(gang.status, new)
         if found is Worth.NOTHING:

@@ -7,14 +7,11 @@ import pytest
 from backend_controllers.generic.pacing import Gathering, mere_news, news_of_writing
 from backend_controllers.generic.programming import Board, Programming, Stage
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.queue import Queue
 from tests.backends.generic.samples import NAMESPACE, gang
 
 GANG = gang(("a", 1, 1))
-KEY = ObjectKey(NAMESPACE, "w-0")
-WRITTEN = Programming(Stage.PROGRAMMED, generation=1)
 
 
 class Hand:
@@ -49,60 +46,47 @@ def test_a_gang_that_was_written_down_goes_before_those_that_moved_on() -> None:
     queue = Queue[ObjectKey](lambda key: key.namespace)
     for name in ("x", "y"):
         queue.add(ObjectKey(NAMESPACE, name), priority=mere_news(None, GANG))
-    news_of_writing(queue, 5.0)(GANG, is_urgent=True)
-    assert queue.take() == KEY
+    news_of_writing(queue)(GANG)
+    assert queue.take() == ObjectKey(NAMESPACE, "w-0")
 
 
-def test_what_is_not_urgent_comes_with_the_next_news() -> None:
-    hand = Hand()
-    queue = Queue[ObjectKey](lambda key: key.namespace, clock=hand.clock())
-    news_of_writing(queue, 5.0)(GANG, is_urgent=False)
-    assert queue.take() is None
-    queue.add(KEY, priority=mere_news(None, None), delay=0.02)
-    hand.time += 0.03
-    assert queue.take() == KEY
-    queue.done(KEY)
-    hand.time += 10
-    assert queue.take() is None
-
-
-def _told(board: Board, value: PodGang, **changes: Any) -> list[bool]:
-    told: list[bool] = []
-
-    def wake(woken: PodGang, /, *, is_urgent: bool) -> None:
-        assert woken is value
-        told.append(is_urgent)
-
-    board.subscribe(wake)
-    board.post(value, Programming(**{"stage": Stage.PROGRAMMED, "generation": 1, **changes}))
-    return told
+def _is_told(board: Board, **changes: Any) -> bool:
+    told: list[object] = []
+    board.subscribe(told.append)
+    board.post(GANG, Programming(**{"stage": Stage.PROGRAMMED, "generation": 1, **changes}))
+    return told == [GANG]
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "running", "told"),
     [
-        ({}, []),
-        ({"generation": 2}, [False]),
-        ({"generation": 2, "message": "other"}, [True]),
-        ({"stage": Stage.REPLACING}, [True]),
+        ({}, True, False),
+        ({"generation": 2}, False, False),
+        ({"generation": 2}, True, True),
+        ({"generation": 2, "message": "other"}, False, True),
+        ({"stage": Stage.REPLACING}, False, True),
     ],
-    ids=["nothing", "generation", "more", "stage"],
+    ids=["nothing", "generation", "generation-of-one-that-runs", "more", "stage"],
 )
-def test_a_new_generation_alone_is_not_urgent(changes: dict[str, Any], told: list[bool]) -> None:
+def test_a_new_generation_alone_is_told_of_gangs_that_run(
+    changes: dict[str, Any], running: bool, told: bool
+) -> None:
     board = Board()
-    board.post(GANG, WRITTEN)
-    assert _told(board, GANG, **changes) == told
+    board.post(GANG, Programming(Stage.PROGRAMMED, generation=1))
+    board.read("gang", is_running=running)
+    assert _is_told(board, **changes) is told
     known = board.get("gang")
     assert known is not None
     assert known.generation == changes.get("generation", 1)
 
 
-def test_of_a_gang_that_runs_a_new_generation_is_told() -> None:
-    running = gang(("a", 1, 1), status={"phase": "Running"})
+def test_a_gang_that_no_longer_runs_waits_for_its_next_news() -> None:
     board = Board()
-    board.post(running, WRITTEN)
-    assert _told(board, running, generation=2) == [True]
+    board.post(GANG, Programming(Stage.PROGRAMMED, generation=1))
+    board.read("gang", is_running=True)
+    board.read("gang", is_running=False)
+    assert not _is_told(board, generation=2)
 
 
-def test_the_first_post_is_urgent() -> None:
-    assert _told(Board(), GANG) == [True]
+def test_the_first_post_is_told() -> None:
+    assert _is_told(Board())
