@@ -235,8 +235,10 @@ class Applier:
         subresource: str = "",
     ) -> None:
         child = _key(manifest)
-        # What is cached without fingerprints is never compared with what was applied.
-        is_compared = isinstance(target.cache.get(child), Applied | None)
+        into: type[Applied[PartialObject] | PartialObject] = self._answer
+        if not isinstance(target.cache.get(child), Applied | None):
+            # What is cached without fingerprints is never compared with what was applied.
+            into = PartialObject
         field, value = precondition
         body = {**manifest, "metadata": {**_metadata(manifest), field: value}}
         try:
@@ -247,7 +249,7 @@ class Applier:
                     field_manager=self._manager,
                     force=force,
                     subresource=subresource or None,
-                    into=self._answer if is_compared else PartialObject,
+                    into=into,
                 )
         except Conflict as error:
             if error.is_field_ownership:

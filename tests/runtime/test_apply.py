@@ -245,7 +245,7 @@ async def test_of_what_is_cached_without_fingerprints_none_is_worked_out() -> No
     plain.take(Changed(seen.object))
     await bench.applier.apply_status(Target(CONFIGMAPS, plain), manifest("x"), Behalf(OWNER))
     await bench.applier.apply_status(bench.target, manifest("x"), Behalf(OWNER))
-    uncompared, compared = (write.options["into"] for write in bench.client.writes)
+    uncompared, compared = (write.into for write in bench.client.writes)
     assert uncompared is PartialObject
     assert issubclass(compared, Applied)
 
