@@ -147,6 +147,8 @@ class Writes:
     """Finalizers of the scheduler that may be taken off an object of ours to replace it."""
     news: bool = True
     """Whether a change of its status changes what `mirror` says."""
+    tells: Callable[[Watched], object] | None = None
+    """The part of it that `mirror` has to be asked about anew, where that is not all of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class LeaderElection(Section):
 class Concurrency(Section):
     """How much is done at once."""
 
-    pod_gangs: Workers = 16
-    """Gangs that are being translated and written."""
+    pod_gangs: Workers = 24
+    """Gangs that are being translated and written: each takes two writes where a status takes one."""
 
     statuses: Workers = 16
     """Statuses of gangs that are being written."""
@@ -57,7 +57,8 @@ class Timing(Section):
 
     gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Wait after the first news about a gang before its status is worked out, so that the news of a
-    burst are one piece of work."""
+    burst are one piece of work. While writes take longer than that, it is as long as they do, up to five
+    times as long."""
 
     reason_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 0.1
     """Wait before another reason for the same state is written, in case it passes."""

@@ -179,7 +179,7 @@ def _found(features: Features) -> frozenset[str]:
 def _writes(workloads: Resource, pod_groups: Resource) -> tuple[Writes, Writes]:
     return (
         Writes(workloads, Workload, news=False),
-        Writes(pod_groups, PodGroup, finalizers=(PROTECTION,)),
+        Writes(pod_groups, PodGroup, finalizers=(PROTECTION,), tells=mirroring.failures_of),
     )
 
 

@@ -134,7 +134,12 @@ def outsiders(gang: PodGang, pods: Sequence[Pod], joined: Joined) -> Counter[str
 
 def is_placed(gang: PodGang, pods: Sequence[Pod]) -> bool:
     """Tell whether the minimum of every group has nodes."""
-    bound = Counter(group for group, pod in members(gang, pods) if pod.spec.node_name)
+    return has_minimum(gang, members(gang, pods))
+
+
+def has_minimum(gang: PodGang, found: Sequence[tuple[str, Pod]]) -> bool:
+    """Tell the same from the members."""
+    bound = Counter(group for group, pod in found if pod.spec.node_name)
     return all(bound[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 

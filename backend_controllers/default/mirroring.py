@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from backend_controllers.contract import Facts, Words
-from backend_controllers.default.membership import GATE, gang_name, is_placed, members
-from backend_controllers.default.served import PodGroup
+from backend_controllers.default.membership import GATE, gang_name, has_minimum, members
+from backend_controllers.default.served import GroupCondition, PodGroup
 from backend_controllers.default.words import cleaned, names_nodes
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import PodGang
+from shared_api.runtime.predicates import Watched
 
 REASON_GATED = "SchedulingGated"
 ONE_BY_ONE = (
@@ -28,7 +29,7 @@ _GROUP_CONDITIONS = frozenset({"PodGroupScheduled", "PodGroupInitiallyScheduled"
 _ERROR = "SchedulerError"
 _SAYS_WHY = frozenset({"Unschedulable", _ERROR})
 _GROUPS_SHOWN = 4
-_PREEMPTED = "PreemptionByScheduler"
+_NOTHING_TO_SAY = Words()
 
 
 def mirror_groups(groups: Resource, gang: PodGang, facts: Facts) -> Words:
@@ -42,18 +43,28 @@ def mirror_pods(gang: PodGang, facts: Facts) -> Words:
     return _mirror(gang, facts, ())
 
 
+def failures_of(group: Watched) -> tuple[GroupCondition, ...]:
+    """What of a PodGroup is worth a look: success is seen by the pods that get nodes."""
+    if not isinstance(group, PodGroup):
+        return ()
+    return tuple(condition for condition in group.conditions if _is_failure(condition))
+
+
+def _is_failure(condition: GroupCondition) -> bool:
+    return condition.type in _GROUP_CONDITIONS and condition.status == "False"
+
+
 def _mirror(gang: PodGang, facts: Facts, groups: Sequence[PodGroup]) -> Words:
-    pods = tuple(pod for _, pod in members(gang, facts.pods))
-    disruption = _disruption(pods)
-    if is_placed(gang, facts.pods):
-        return Words(disruption=disruption)
+    found = members(gang, facts.pods)
+    if has_minimum(gang, found):
+        return _NOTHING_TO_SAY
+    pods = tuple(pod for _, pod in found)
     if any(pod.is_gated for pod in pods):
-        reason, message = _held(pods)
-        return Words(reason, message, disruption)
+        return Words(*_held(pods))
     waiting = tuple(pod for pod in pods if not pod.spec.node_name)
     reason, message = _why_not(gang, groups, waiting)
     remarks = (ONE_BY_ONE,) if groups and _is_split(groups, pods) else ()
-    return Words(reason, message, disruption, remarks=remarks)
+    return Words(reason, message, remarks=remarks)
 
 
 def _why_not(gang: PodGang, groups: Sequence[PodGroup], waiting: Sequence[Pod]) -> tuple[str, str]:
@@ -78,8 +89,7 @@ def _failures(gang: PodGang, groups: Sequence[PodGroup]) -> dict[str, tuple[str,
     return {
         group.metadata.name.partition(prefix)[2]: (condition.reason, text)
         for group in sorted(groups, key=lambda group: group.metadata.name)
-        for condition in group.conditions
-        if condition.type in _GROUP_CONDITIONS and condition.status == "False"
+        for condition in failures_of(group)
         if (text := cleaned(condition.message))
     }
 
@@ -118,18 +128,6 @@ def _held(pods: Sequence[Pod]) -> tuple[str, str]:
     held = Counter(gate.name for pod in pods for gate in pod.spec.scheduling_gates)
     listed = ", ".join(f"{name} ({count} pods)" for name, count in sorted(held.items()))
     return REASON_GATED, f"held by scheduling gates of others: {listed}"
-
-
-def _disruption(pods: Sequence[Pod]) -> str:
-    found = [pod.condition("DisruptionTarget") for pod in pods]
-    hit = [
-        condition
-        for condition in found
-        if condition is not None and condition.status == "True" and condition.reason == _PREEMPTED
-    ]
-    if not hit:
-        return ""
-    return f"{len(hit)} of {len(pods)} pods: {hit[0].message or hit[0].reason}"
 
 
 def _is_split(groups: Sequence[PodGroup], pods: Sequence[Pod]) -> bool:

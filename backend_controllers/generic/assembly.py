@@ -17,6 +17,8 @@ from backend_controllers.generic.gang_reconciler import GangReconciler
 from backend_controllers.generic.kinds import BACKENDS, GANGS, field_manager, named
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
+from backend_controllers.generic.pacing import mere_news, news_of_writing
+from backend_controllers.generic.progress import Progress
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
@@ -105,7 +107,7 @@ class Assembly:
             return statuses[0]
 
         telling = self._controller("podgang-status", workers.statuses, build)
-        shop.board.subscribe(lambda gang: telling.queue.add(key_of(gang)))
+        shop.board.subscribe(news_of_writing(telling.queue))
         caches.gangs.subscribe(_forgetter(shop, statuses[0]))
         self._feed_gangs(gangs, dialect, caches)
         self._feed_statuses(telling, statuses[0], dialect, caches)
@@ -140,20 +142,27 @@ class Assembly:
     def _feed_statuses(
         self, telling: Controller, statuses: StatusReconciler, dialect: Dialect, caches: Caches
     ) -> None:
-        soon = self._shop.settings.timing.gather_seconds
+        queue, soon, news = telling.queue, statuses.gathering.seconds, mere_news
         of_pod = statuses.noticing(its_label(names.LABEL_PODGANG))
         of_object = statuses.noticing(_ITS_GANG)
-        feed(telling.queue, caches.pods, of_pod, when=wakes.pod_moved_on, delay=soon)
-        feed(telling.queue, caches.gangs, itself, when=wakes.unsaid)
+        progress = Progress(caches.pods, caches.gangs)
+        later = self._shop.settings.timing.progress_delay_seconds
+        feed(queue, caches.pods, of_pod, when=progress.is_news, urgent=news, delay=soon)
+        feed(queue, caches.pods, of_pod, when=progress.is_underway, urgent=news, delay=later)
+        feed(queue, caches.gangs, itself, when=progress.is_recounted, urgent=news, delay=soon)
+        feed(queue, caches.gangs, itself, when=wakes.unsaid, urgent=news)
         for writes in dialect.writes:
             if writes.news:
-                cache = caches.written[writes.resource]
-                feed(telling.queue, cache, of_object, when=wakes.shows_other, delay=soon)
+                cache, tells_other = (
+                    caches.written[writes.resource],
+                    wakes.tells_other(writes.tells),
+                )
+                feed(queue, cache, of_object, when=tells_other, urgent=news, delay=soon)
         for reads in dialect.reads:
             if reads.about is not None:
                 keys = statuses.noticing(_told_about(reads, dialect, caches))
                 cache_read = caches.read[reads.resource]
-                feed(telling.queue, cache_read, keys, when=wakes.shows_other, delay=soon)
+                feed(queue, cache_read, keys, when=wakes.shows_other, urgent=news, delay=soon)
 
     def _add_orphans(self, dialect: Dialect, caches: Caches) -> None:
         made: list[Orphans] = []

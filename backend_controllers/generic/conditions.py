@@ -4,10 +4,11 @@ Plain values, since a backend tells of thousands of gangs: what is compared with
 before is compared without building models, and only what is sent is built.
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import msgspec
 from pydantic import JsonValue
 
 from shared_api.models import Condition, JsonObject
@@ -15,8 +16,7 @@ from shared_api.models import Condition, JsonObject
 MESSAGE_LIMIT = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True, gc=False):
     """One aspect of an object and what is said about it."""
 
     kind: str
@@ -60,6 +60,8 @@ def rendered(
     return [one.manifest(now, previous.get(one.kind)) for one in ordered]
 
 
+# Conditions of many gangs change in the same second.
+@functools.lru_cache(maxsize=1024)
 def moment(time: datetime) -> str:
     """A time as the API writes it, to the second."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,7 +7,8 @@ index was made by hand and counts as a member.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from shared_api import names
 from shared_api.kube.pods import Pod
@@ -17,8 +18,7 @@ _ENDED = frozenset({"Failed", "Succeeded"})
 _GROUPS_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCount:
+class GroupCount(msgspec.Struct, frozen=True, gc=False):
     """How many members of a group are how far."""
 
     name: str
@@ -27,8 +27,7 @@ class GroupCount:
     ready: int
 
 
-@dataclass(frozen=True, slots=True)
-class GangCount:
+class GangCount(msgspec.Struct, frozen=True, gc=False):
     """The groups of a gang."""
 
     gang: str

@@ -22,6 +22,8 @@ class BackendMetrics:
         self._define(telemetry, backend)
         self._states: dict[str, tuple[str, str]] = {}
         self._reasons: set[str] = set()
+        # Looking a counter up by its labels takes longer than counting.
+        self._written: dict[tuple[str, str], Counter] = {}
         self._backend = backend
 
     def _define(self, telemetry: Telemetry, backend: str) -> None:
@@ -99,7 +101,11 @@ class BackendMetrics:
 
     def wrote(self, resource: str, result: str) -> None:
         """Count a write."""
-        self._writes.labels(self._backend, resource, result).inc()
+        counter = self._written.get((resource, result))
+        if counter is None:
+            counter = self._writes.labels(self._backend, resource, result)
+            self._written[resource, result] = counter
+        counter.inc()
 
     def note(self, uid: str, state: str, reason: str) -> None:
         """Count a gang where it is now."""

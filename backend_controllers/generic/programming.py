@@ -6,7 +6,7 @@ process that has just started.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -62,6 +62,7 @@ class Board:
 
     def __init__(self) -> None:
         self._posted: dict[str, Programming] = {}
+        self._running: set[str] = set()
         self._wakers: list[Waker] = []
 
     def subscribe(self, wake: Waker) -> None:
@@ -72,14 +73,32 @@ class Board:
         """What is known of a gang; None before it was translated."""
         return self._posted.get(uid)
 
+    def read(self, uid: str, *, is_running: bool) -> None:
+        """What is posted is about to be told of a gang that runs, or does not."""
+        if is_running:
+            self._running.add(uid)
+        else:
+            self._running.discard(uid)
+
     def post(self, gang: PodGang, programming: Programming) -> None:
         """Make something known."""
         uid = gang.metadata.uid or ""
-        if self._posted.get(uid) != programming:
-            self._posted[uid] = programming
-            for wake in self._wakers:
-                wake(gang)
+        before = self._posted.get(uid)
+        if before == programming:
+            return
+        self._posted[uid] = programming
+        if before is not None and uid not in self._running and _is_like(before, programming):
+            # A number alone, of which nobody is told before the gang runs.
+            return
+        for wake in self._wakers:
+            wake(gang)
 
     def forget(self, uid: str) -> None:
         """A gang is gone."""
         self._posted.pop(uid, None)
+        self._running.discard(uid)
+
+
+def _is_like(before: Programming, programming: Programming) -> bool:
+    """Tell whether nothing but the generation is another."""
+    return replace(before, generation=programming.generation) == programming

@@ -9,8 +9,9 @@ runs, about which nothing else will be said soon.
 """
 
 import enum
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from backend_controllers.contract import Words
 from backend_controllers.generic.conditions import Said, by_kind, rendered, shortened
@@ -49,8 +50,7 @@ class Worth(enum.IntEnum):
     NOW = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, gc=False):
     """What is to be said about a gang."""
 
     said: tuple[Said, ...]

@@ -16,12 +16,13 @@ from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
+from backend_controllers.generic.pacing import Gathering
 from backend_controllers.generic.programming import Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth
 from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang
+from shared_api.models import PodGang, PodGangPhase
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import Watched
@@ -56,6 +57,7 @@ class StatusReconciler:
             Worth.SOON: timing.reason_delay_seconds,
             Worth.LATER: timing.progress_delay_seconds,
         }
+        self.gathering = Gathering(timing.gather_seconds, shop.clock)
         # Since when there is news that has not been told.
         self._since: dict[ObjectKey, float] = {}
 
@@ -81,6 +83,8 @@ class StatusReconciler:
         counted = count(gang, facts.pods)
         disruption = self._disruptions.of(gang, is_placed=counted.is_scheduled)
         new = report(gang, programming, counted, words, disruption)
+        is_running = new.phase is PodGangPhase.RUNNING
+        self._shop.board.read(gang.metadata.uid or "", is_running=is_running)
         self._measure(gang, new)
         found = worth(gang.status, new)
         if found is Worth.NOTHING:
@@ -92,6 +96,7 @@ class StatusReconciler:
             return Result(requeue_after=rest)
         self._since.pop(key, None)
         await self._write(gang, new, key)
+        self.gathering.wrote(now)
         self._shop.metrics.mirror.observe(self._shop.clock.monotonic() - since)
         return None
 

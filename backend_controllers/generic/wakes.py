@@ -44,6 +44,22 @@ def shows_other(old: Watched | None, new: Watched | None) -> bool:
     return _content(old) != _content(new)
 
 
+def tells_other(
+    tells: Callable[[Watched], object] | None,
+) -> Callable[[Kept | None, Kept | None], bool]:
+    """An object of ours shows something else of what is told, or is gone."""
+
+    def differs(old: Kept | None, new: Kept | None) -> bool:
+        if old is None or new is None:
+            # One that has come is the one that we have just made; the gang is told of already.
+            return old is not None
+        if tells is None:
+            return shows_other(old, new)
+        return tells(old.object) != tells(new.object)
+
+    return differs
+
+
 def unsaid(old: PodGang | None, new: PodGang | None) -> bool:
     """Somebody took something back that we had said about a gang."""
     if old is None or new is None or old.status is None:

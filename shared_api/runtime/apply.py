@@ -30,7 +30,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.answers import Answers
 from shared_api.runtime.fence import Fence, Unfenced, permitted
 from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.ownership import fingerprint
+from shared_api.runtime.ownership import Applied, fingerprint
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.slowstart import slow_start
@@ -198,7 +198,8 @@ class Applier:
         behalf: Behalf,
         subresource: str = "",
     ) -> Written:
-        wanted = _wanted(target, manifest)
+        # What is cached without fingerprints is never compared with what was applied.
+        wanted = _wanted(target, manifest) if isinstance(observed, Applied) else None
         if (
             self._answers.is_unchanged(observed, wanted, subresource)
             if wanted is not None

@@ -69,6 +69,7 @@ def test_a_field_of_a_newer_version_does_not_stop_an_older_reader() -> None:
 
 def test_an_empty_patch_is_not_an_absent_one() -> None:
     backend: Manifest = yaml.safe_load(FILES["default"].read_text())
+    backend["spec"]["preparation"]["surplus"] = {}
     read = SchedulerBackend.parse(sent(backend))
     assert read.spec.preparation.surplus is not None
     assert read.spec.preparation.surplus.manifest() == {}

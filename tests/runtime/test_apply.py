@@ -238,6 +238,18 @@ async def test_the_status_goes_through_its_subresource() -> None:
     assert write.body["metadata"]["uid"] == "uid-x"
 
 
+async def test_of_what_is_cached_without_fingerprints_none_is_worked_out() -> None:
+    bench = Bench()
+    seen = bench.show("x")
+    plain: Cache[PartialObject] = Cache()
+    plain.take(Changed(seen.object))
+    await bench.applier.apply_status(Target(CONFIGMAPS, plain), manifest("x"), Behalf(OWNER))
+    await bench.applier.apply_status(bench.target, manifest("x"), Behalf(OWNER))
+    uncompared, compared = (write.into for write in bench.client.writes)
+    assert uncompared is PartialObject
+    assert issubclass(compared, Applied)
+
+
 async def test_the_status_of_a_vanished_object_is_not_written() -> None:
     bench = Bench()
     with pytest.raises(WaitForEvent):

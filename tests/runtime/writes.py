@@ -23,6 +23,7 @@ class Write:
     body: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     at: float = 0.0
+    into: type[Any] = PartialObject
 
 
 class ScriptedClient(Client):
@@ -57,6 +58,7 @@ class ScriptedClient(Client):
             metadata["name"],
             manifest,
             {"manager": field_manager, "force": force, "subresource": subresource},
+            into=into,
         )
         await self._take(write)
         answer = {

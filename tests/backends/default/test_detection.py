@@ -1,12 +1,18 @@
 """What is found in a cluster decides the form, and what is not found is said with its remedy."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from backend_controllers.contract import Absent, Dialect
 from backend_controllers.default import BACKEND
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.default.served import PROTECTION
+from backend_controllers.generic.process import lease_of
+from backend_controllers.generic.record import record_manifest
+from backend_controllers.settings import defaults
 from shared_api import names
 from tests.backends.default.kit import (
     PRIORITY,
@@ -21,6 +27,7 @@ from tests.backends.default.kit import (
     served,
 )
 
+SAMPLES = Path(__file__).parents[2] / "contract" / "samples" / "backends"
 BASIC = {"Gang", "GroupMinimums", "ElasticSurplus"}
 PLAIN = {"withoutGangSupport": "PlainScheduling"}
 
@@ -175,3 +182,12 @@ def test_misspelt_settings_are_refused() -> None:
 def test_pods_without_a_scheduler_name_are_this_backends() -> None:
     assert BACKEND.scheduler_names == ("", "default-scheduler")
     assert BACKEND.scheduling_gate == "scheduling.k8s.io/workload"
+
+
+@pytest.mark.parametrize(
+    ("sample", "kinds"), [("default-135", V135), ("default", V136)], ids=["1.35", "1.36"]
+)
+def test_the_contracts_samples_are_our_records(sample: str, kinds: tuple[str, ...]) -> None:
+    shown = yaml.safe_load((SAMPLES / f"{sample}.yaml").read_text())
+    lease = lease_of(BACKEND, defaults(BACKEND.options))
+    assert record_manifest(BACKEND, dialect(*kinds), lease)["spec"] == shown["spec"]

@@ -6,7 +6,7 @@ import pytest
 
 from backend_controllers.contract import Dialect, Words
 from backend_controllers.default.membership import GATE
-from backend_controllers.default.mirroring import ONE_BY_ONE
+from backend_controllers.default.mirroring import ONE_BY_ONE, failures_of
 from backend_controllers.default.served import (
     POD_GROUPS_V1ALPHA2,
     POD_GROUPS_V1BETA1,
@@ -181,16 +181,15 @@ def test_surplus_pods_say_nothing_about_the_gang() -> None:
     assert V136_FORM.mirror(written, Known((pod("a", 0), pod("b", 0), surplus))) == Words()
 
 
-def test_preemption_is_told_while_it_goes_on() -> None:
+def test_success_of_a_group_is_left_to_its_pods() -> None:
+    placed = GroupCondition("PodGroupScheduled", "True", "Scheduled", "placed")
+    assert failures_of(_group("")) == failures_of(_group("", placed)) == ()
+    assert failures_of(_group("", FAILED_136)) == (FAILED_136,)
+
+
+def test_disruptions_are_left_to_those_who_see_every_event() -> None:
     pods = _pods(PREEMPTED, PREEMPTED, None, nodes=("n", "n", "n"))
-    words = _words(V136_FORM, pods)
-    assert words.disruption == f"2 of 3 pods: {PREEMPTED.message}"
-    assert not words.reason
-
-
-def test_other_disruptions_are_not_the_schedulers() -> None:
-    drained = PodCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "drain")
-    assert not _words(V136_FORM, _pods(drained, None, None, nodes=("n", "n", "n"))).disruption
+    assert _words(V136_FORM, pods) == Words()
 
 
 @pytest.mark.parametrize(

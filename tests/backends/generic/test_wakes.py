@@ -35,6 +35,16 @@ def test_neither_our_own_new_object_nor_a_status_is_a_reason_to_translate() -> N
     assert not bent(kept(b"1", generation=0), kept(b"1", status={"phase": "x"}))
 
 
+def test_of_our_own_objects_only_what_the_scheduler_says_is_news() -> None:
+    said, more = kept(b"1", status={"phase": "x"}), kept(b"1", status={"phase": "x", "n": 1})
+    for tells in (None, lambda value: value.status.get("phase")):
+        tells_other = wakes.tells_other(tells)
+        assert not tells_other(None, said)
+        assert tells_other(said, None)
+        assert tells_other(kept(b"1"), said)
+        assert tells_other(said, more) is (tells is None)
+
+
 def test_only_what_a_projection_shows_is_news() -> None:
     def shown(version: str, phase: str) -> Watched:
         return kept(b"1", status={"phase": phase}, resource_version=version)  # type: ignore[no-any-return]
