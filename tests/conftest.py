@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from local_cluster.pytest_plugin import (
     cluster,
@@ -32,6 +33,12 @@ __all__ = [
     "volcano_cluster",
     "yunikorn_cluster",
 ]
+
+# That a busy machine is slow is no finding.
+settings.register_profile(
+    "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("patient")
 
 _OTHERS = (*EXTRA_SCHEDULERS, *(minor for minor in MINORS if minor != DEFAULT_MINOR))
 
