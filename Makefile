@@ -35,7 +35,7 @@ check: $(STAMP) ## Lint, types, import rules and unit tests (seconds)
 
 test: check ## check, then everything on a real control plane
 	@$(PY) -m local_cluster build kubernetes-$(KUBERNETES) kwok kai
-	@$(PY) -m pytest -q -m "cluster and not matrix" --numprocesses 2 --dist loadfile || { \
+	@$(PY) -m pytest -q -m "cluster and not matrix" --numprocesses 3 --dist loadfile || { \
 	  echo; echo "Once more, only what failed: on a busy machine a deadline may pass in vain. A second failure counts."; \
 	  $(PY) -m pytest -m "cluster and not matrix" --last-failed --last-failed-no-failures none; }
 
