@@ -180,7 +180,7 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
             say(
                 f"after {told - began:.0f} s: {storm.happened.total()} things happened; deletions"
                 f" of ready pods by the operator: {judge.deletions}; below a minimum by them:"
-                f" {len(judge.violations)}"
+                f" {len(judge.violations)}{''.join(f'; {one}' for one in judge.violations[-1:])}"
             )
         # Chaos has no event to wait for.
         await asyncio.sleep(chance.uniform(*_PAUSE))

@@ -16,6 +16,7 @@ from shared_api.kube.resources import PODS
 from tests.core.kit import Onlooker, is_ready
 
 _MOMENT = 3.0
+_PODS_OF_COPY = 2
 
 
 class Judge:
@@ -88,7 +89,21 @@ class Judge:
         if any(now - self._shaken.get(place, -_MOMENT) < _MOMENT for place in _places(pod)):
             return ""
         group = pod.metadata.labels.get(names.LABEL_PCSG)
-        return self._few_copies(group) if group else self._few_pods(pod)
+        if not group:
+            return self._few_pods(pod)
+        return self._few_copies(group) if self._was_whole(pod) else ""
+
+    def _was_whole(self, pod: LooseObject) -> bool:
+        """Tell whether the copy of a pod that goes served; one that did not is no loss."""
+        labels = (names.LABEL_PCSG, names.LABEL_PCSG_REPLICA_INDEX)
+        copy = [pod.metadata.labels[label] for label in labels]
+        others = [
+            one
+            for one in self._person.pods
+            if [one.metadata.labels.get(label) for label in labels] == copy
+            and one.metadata.uid != pod.metadata.uid
+        ]
+        return len(others) == _PODS_OF_COPY - 1 and all(map(is_ready, others))
 
     def _few_pods(self, pod: LooseObject) -> str:
         name = pod.metadata.labels[names.LABEL_PODCLIQUE]
@@ -107,7 +122,7 @@ class Judge:
         live = self._person.get(GROUPS, group)
         size = live.spec["replicas"] if live is not None else self._min_copies
         floor = min(self._min_copies, size - 1)
-        serving = sum(len(of) == 2 and all(of) for of in copies.values())
+        serving = sum(len(of) == _PODS_OF_COPY and all(of) for of in copies.values())
         return "" if serving >= floor else f"{serving} of {floor} copies of {group} serve"
 
 
