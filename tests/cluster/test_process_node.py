@@ -107,13 +107,15 @@ def test_a_failed_liveness_probe_restarts_the_container(shop: Shop) -> None:
         "periodSeconds": 1,
         "failureThreshold": 2,
     }
-    shop.apply(deployment("sick", shop.namespace, teller(livenessProbe=probe)))
+    # On a busy machine a process may be too slow for its first probes.
+    patient = {**probe, "failureThreshold": 60}
+    sick = teller(livenessProbe=probe, startupProbe=patient)
+    shop.apply(deployment("sick", shop.namespace, sick))
     (pod,) = shop.ready("sick")
     before = ask(pod, "/pid")
     with Pulse(pod) as pulse:
         ask(pod, "/healthy/no", verb="POST")
         pulse.wait_for_end()
-    # On a busy machine the new process may be too slow for its first probes.
     (again,) = shop.pods("sick", restarted)
     assert again["metadata"]["uid"] == pod["metadata"]["uid"]
     assert ask(again, "/pid") != before
