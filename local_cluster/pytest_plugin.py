@@ -36,6 +36,10 @@ def running_cluster(
         down(cluster)
 
 
+_RUNNING: set[str] = set()
+"""Schedulers of which there can be only one, and this session has it."""
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The default cluster: Kubernetes 1.36, 8 simulated nodes, the process node."""
@@ -90,10 +94,17 @@ def alone(scheduler: str) -> Iterator[None]:
     if not extra_scheduler(scheduler).fixed_ports:
         yield
         return
+    if scheduler in _RUNNING:
+        # Waiting for ourselves would never end.
+        pytest.fail(f"this session runs {scheduler} already: run these tests in one of their own")
     builds_directory().mkdir(parents=True, exist_ok=True)
     with (builds_directory() / f"{scheduler}-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        _RUNNING.add(scheduler)
+        try:
+            yield
+        finally:
+            _RUNNING.discard(scheduler)
 
 
 @pytest.fixture(scope="session")
