@@ -23,7 +23,8 @@ from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.ownership import Applied
 
-# The first is far above what a scheduler needs to use the room, the last is the kubelet's order.
+# The first leaves a scheduler time to use the room; the last still lets a gang come back soon
+# after whatever took its pods has stopped.
 _WAITS = Backoff(base=1.0, cap=60.0, jitter=0.0)
 _FORGOTTEN_AFTER = 600.0
 

@@ -37,7 +37,7 @@ def running_cluster(
 
 
 _RUNNING: set[str] = set()
-"""Schedulers of which there can be only one, and this session has it."""
+"""Schedulers of which there can be only one, and which this run of pytest has."""
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,7 @@ def alone(scheduler: str) -> Iterator[None]:
         return
     if scheduler in _RUNNING:
         # Waiting for ourselves would never end.
-        pytest.fail(f"this session runs {scheduler} already: run these tests in one of their own")
+        pytest.fail(f"{scheduler} is in use by other tests of this run: run these on their own")
     builds_directory().mkdir(parents=True, exist_ok=True)
     with (builds_directory() / f"{scheduler}-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -130,13 +130,6 @@ def ask(pod: Object, what: str, *, verb: str = "GET", **query: str) -> str:
         connection.close()
 
 
-def restarted(pods: list[Object]) -> bool:
-    """Whether the only pod's container is ready again, after one restart or more."""
-    return (
-        bool(pods) and state_of(pods[0])["restartCount"] >= 1 and bool(state_of(pods[0])["ready"])
-    )
-
-
 def restarted_once(pods: list[Object]) -> bool:
     """Whether the only pod's container is ready again after one restart."""
     return (
