@@ -7,10 +7,10 @@ wait begins anew.
 """
 
 from shared_api.kube.metadata import ObjectKey
+from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import Clock
 
-_SECOND_TIME = 2.0
-_LONGEST = 60.0
+_WAITS = Backoff(base=2.0, cap=60.0, jitter=0.0)
 
 
 class Recreations:
@@ -34,5 +34,4 @@ class Recreations:
         times, last = self._times.get(gang, (0, 0.0))
         if times < 2:
             return 0.0
-        pause = min(_SECOND_TIME ** min(times - 1, 10), _LONGEST)
-        return last + pause - self._clock.monotonic()
+        return last + _WAITS.delay(times - 1) - self._clock.monotonic()
