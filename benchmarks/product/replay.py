@@ -14,8 +14,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import msgspec
-
 from shared_api.runtime.apply import CREATE_ONLY
 
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -26,7 +24,8 @@ Pieces: TypeAlias = tuple[str, ...]
 """Text and UIDs in turns, text first and last."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Recorded:
     """One accepted write."""
 
     number: int

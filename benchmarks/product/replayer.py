@@ -17,7 +17,8 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
-from benchmarks.product.replay import Recorded, Step, between, plan
+from benchmarks.product.recording import read
+from benchmarks.product.replay import Step, between, plan
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.codec import PartialObject
 
@@ -91,7 +92,7 @@ class Replayer:
 async def main(kubeconfig: str, in_flight: str, began: str, ended: str, *files: str) -> None:
     """Replay a recording."""
     old = sys.stdin.readline().strip()
-    recorded = [write for file in files for write in _read(Path(file))]
+    recorded = [write for file in files for write in read(Path(file))]
     chosen = between(recorded, int(began), None if ended == "-" else int(ended))
     steps = plan(chosen, frozenset({old}))
     access = from_kubeconfig(kubeconfig)
@@ -105,11 +106,6 @@ async def main(kubeconfig: str, in_flight: str, began: str, ended: str, *files: 
         used = time.process_time()
         await replayer.send_all({old: new}, int(in_flight))
         _say(f"{len(steps)} {time.process_time() - used}")
-
-
-def _read(file: Path) -> list[Recorded]:
-    lines = file.read_bytes().splitlines()
-    return [msgspec.json.decode(line, type=Recorded) for line in lines]
 
 
 def _say(line: str) -> None:

@@ -78,7 +78,7 @@ class Scenario:
     def _recordings(self) -> dict[str, Path]:
         """Where the writes of each process are kept."""
         processes = ("core", "backend") if self.choice.is_real else ("core",)
-        return {process: self.directory / f"{process}.jsonl" for process in processes}
+        return {process: self.directory / f"{process}.recording" for process in processes}
 
     async def _deployed(self, site: Site) -> Deployed:
         """The big set by new processes whose writes are kept."""
