@@ -4,7 +4,7 @@ import statistics
 
 from benchmarks.product.choices import Choice
 from benchmarks.product.measures import core_budget, unwanted, write_figures
-from benchmarks.product.report_backend import backend_figures
+from benchmarks.product.report_backend import CPU_IN_WRITES, backend_figures
 from benchmarks.product.results import Deleted, Deployed, Life, Product, Replayed, Restarted, Scaled
 from benchmarks.product.scenario import IN_FLIGHT
 from benchmarks.product.workload import PODS_PER_GANG, Sizes
@@ -15,6 +15,7 @@ READY_RATIO = "all ready: product / bare client"
 RESTART_WRITES = "restart of core with everything in place: writes"
 DELETE_RATIO = "delete: product / collector alone"
 _RATIO = 1.25
+_AT_ITS_RATE = "core's writes at the bare client's rate"
 _SCALED_PODS = 100
 """Grove's soak test scales between so many pods and half of them."""
 _MEMORY_PER_POD = (250 - 140) / 3000
@@ -27,11 +28,11 @@ def figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> l
         *_starts(product.deployed, bare, choice, sizes),
         *_core_writes(product.deployed, sizes),
         *_costs(product.deployed, bare, sizes),
-        *_tiny(product.life),
+        *_tiny(product.life, bare),
         *_restart(product.restarted),
         *(figure for scaled in product.life.scaled for figure in _scaled(scaled, bare)),
         *_deletion(product.life.deleted, bare, choice),
-        *backend_figures(product, choice, sizes),
+        *backend_figures(product, bare, choice, sizes),
         *_others(product, bare),
     ]
 
@@ -99,6 +100,12 @@ def _costs(deployed: Deployed, bare: Replayed, sizes: Sizes) -> list[Figure]:
         Figure("core's CPU per pod", deployed.core.cpu / sizes.pods * 1e3, "ms", 5),
         Figure("bare client's writes per pod", bare.writes / sizes.pods, "writes"),
         Figure("bare client's CPU per pod", bare.cpu / sizes.pods * 1e3, "ms"),
+        Figure(
+            "core's CPU per pod / bare client's CPU per write",
+            deployed.core.cpu / sizes.pods / bare.cpu_per_write,
+            "x",
+            CPU_IN_WRITES,
+        ),
         Figure("core's peak memory", deployed.core.memory, "MiB", _memory(sizes)),
         Figure("API server's CPU until all released", deployed.start.server_cpu, "s"),
         Figure(
@@ -109,11 +116,14 @@ def _costs(deployed: Deployed, bare: Replayed, sizes: Sizes) -> list[Figure]:
     ]
 
 
-def _tiny(life: Life) -> list[Figure]:
+def _tiny(life: Life, bare: Replayed) -> list[Figure]:
     name = f"first create of 10 pods, released, {len(life.tiny)} times"
+    times = [tiny.released for tiny in life.tiny]
+    alone = statistics.median(tiny.writes for tiny in life.tiny) * bare.seconds_per_write
     return [
-        Figure(f"{name}: p50", statistics.median(life.tiny), "s", 0.3),
-        Figure(f"{name}: worst", max(life.tiny), "s", 0.6),
+        Figure(f"{name}: p50", statistics.median(times), "s", 0.3),
+        Figure(f"{name}: worst", max(times), "s", 0.6),
+        Figure(f"{name}: p50 / {_AT_ITS_RATE}", statistics.median(times) / alone, "x"),
     ]
 
 
@@ -129,14 +139,13 @@ def _scaled(scaled: Scaled, bare: Replayed) -> list[Figure]:
     full = scaled.replicas * PODS_PER_GANG
     half = full // 2
     down, up = (0.5, 0.8) if full == _SCALED_PODS else (None, None)
-    # At the rate at which the bare client got its writes done on this machine.
-    alone = scaled.writes / bare.writes * bare.start.released
+    alone = scaled.writes * bare.seconds_per_write
     return [
         Figure(f"scale {full} -> {half} pods: pods gone", scaled.down, "s", down),
         Figure(f"scale {half} -> {full} pods: released", scaled.up, "s", up),
         Figure(f"scale {half} -> {full} pods: core's writes", scaled.writes, "writes"),
         Figure(
-            f"scale {half} -> {full} pods: released / as many writes at the bare client's rate",
+            f"scale {half} -> {full} pods: released / {_AT_ITS_RATE}",
             scaled.up / alone,
             "x",
         ),

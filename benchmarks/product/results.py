@@ -106,11 +106,20 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Tiny:
+    """A first set of ten pods."""
+
+    released: float
+    writes: int
+    """Of core, until all was told."""
+
+
+@dataclass(frozen=True, slots=True)
 class Life:
     """What happens to sets while both processes run."""
 
     deleted: Deleted
-    tiny: tuple[float, ...]
+    tiny: tuple[Tiny, ...]
     scaled: tuple[Scaled, ...]
 
 
@@ -131,6 +140,16 @@ class Replayed:
     writes: int
     cpu: float
     delete: float
+
+    @property
+    def cpu_per_write(self) -> float:
+        """What one write costs a client that does nothing else, here and now."""
+        return self.cpu / self.writes
+
+    @property
+    def seconds_per_write(self) -> float:
+        """How fast this server took writes from such a client."""
+        return self.start.released / self.writes
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from benchmarks.product.results import (
     Scaled,
     Served,
     Start,
+    Tiny,
     Used,
 )
 from benchmarks.product.sightings import Delays
@@ -47,7 +48,11 @@ def product(choice: Choice) -> Product:
     return Product(
         Deployed(START, "uid", used(4.0, 5500), served),
         nothing,
-        Life(Deleted(11.0, Counter(), Counter()), (0.2, 0.3), (Scaled(50, 0.4, 0.7, 275),)),
+        Life(
+            Deleted(11.0, Counter(), Counter()),
+            (Tiny(0.2, 50), Tiny(0.3, 50)),
+            (Scaled(50, 0.4, 0.7, 275),),
+        ),
         backend if choice.is_real else None,
         {"scaling": 0.05},
     )
@@ -122,9 +127,21 @@ def test_every_choice_is_found_by_its_name() -> None:
     }
 
 
-def test_scaling_is_compared_with_as_many_writes_of_the_bare_client() -> None:
+def test_what_takes_long_is_compared_with_as_many_writes_of_the_bare_client() -> None:
     rows = report(DEFAULT)
     assert rows["scale 50 -> 100 pods: released"].target == 0.8
-    ratio = rows["scale 50 -> 100 pods: released / as many writes at the bare client's rate"]
-    assert ratio.target is None
-    assert ratio.value > 0
+    alone = "core's writes at the bare client's rate"
+    scaled = rows[f"scale 50 -> 100 pods: released / {alone}"]
+    assert scaled.target is None
+    assert scaled.value == pytest.approx(0.7 / (275 * 16 / 5000))
+    first = rows[f"first create of 10 pods, released, 2 times: p50 / {alone}"]
+    assert first.value == pytest.approx(0.25 / (50 * 16 / 5000))
+
+
+def test_cpu_is_also_told_in_writes_of_the_bare_client_which_a_busy_machine_leaves_alone() -> None:
+    rows = report(DEFAULT)
+    core = rows["core's CPU per pod / bare client's CPU per write"]
+    assert core.value == pytest.approx(4 / 0.8)
+    backend = rows["backend's CPU per gang / bare client's CPU per write"]
+    assert backend.value == pytest.approx(4 / 0.8)
+    assert core.target == backend.target == pytest.approx(14.3, abs=0.05)
