@@ -19,7 +19,7 @@ from typing import cast
 import msgspec
 
 from core_operator import caches as kinds
-from core_operator.children import AT_ONCE
+from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
 from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
 from core_operator.plan.preparation import (
@@ -44,7 +44,7 @@ from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
 from shared_api.models import JsonObject, PodClique, PodGang, SchedulerBackendSpec
 from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Result, Retry
+from shared_api.runtime.outcome import Result, Retry, verdict_of
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
@@ -131,7 +131,10 @@ class PodCliqueReconciler:
             await slow_start(manifests, create, limit=parallel, first=AT_ONCE)
         except (ApiError, Retry, ExceptionGroup) as error:
             self._shop.note_problem(clique, _problem(error))
-            raise
+            if verdict_of(error) is not Verdict.TERMINAL:
+                raise
+            # An admission policy refuses as a schema does, and may be mended.
+            raise Retry(str(error), after=REFUSED_AGAIN_AFTER) from error
         if taken:
             self._tell_taken(clique, taken)
         return self._conclude(clique, waiting, settled=bool(manifests) or not plan.create)

@@ -10,7 +10,7 @@ import pytest
 
 from core_operator.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
-from shared_api.kube.resources import SERVICES, Resource
+from shared_api.kube.resources import PODS, SERVICES, Resource
 from tests.core.kit import Object, Onlooker, clique, condition, holds, pcs, running_operator
 from tests.core.stand_in import StandIn
 
@@ -155,5 +155,17 @@ async def test_what_only_a_scaling_group_is_refused_is_told_of_by_the_set(
             cliques = (clique("a"), clique("b"))
             await person.create(pcs("w", *cliques, podCliqueScalingGroups=[group]))
             await until_told(person, 'podcliques.grove.io "w-0-s-0-b"')
+        await person.until_ready(2)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+
+
+async def test_pods_that_a_policy_calls_invalid_are_made_once_it_is_gone(
+    core_cluster: Cluster, person: Onlooker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core_operator.podclique_reconciler.REFUSED_AGAIN_AFTER", 0.5)
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        async with enforced(core_cluster, person.namespace, Policy(PODS)):
+            await person.create(pcs("w", clique("a", 2)))
+            assert WORDS in await person.until_event("w-0-a", "PodsRefused")
         await person.until_ready(2)
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
