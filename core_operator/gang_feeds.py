@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from core_operator import wakes
 from core_operator.caches import BASE, OWNER, TOPOLOGY, Binding
-from core_operator.lifts import Lifts
+from core_operator.own_doing import OwnDoing
 from core_operator.pacing import patience
 from core_operator.plan.pods import is_live
 from core_operator.view import View
@@ -38,7 +38,9 @@ _GATHERED = 0.02
 class GangFeeds:
     """From what happens to the gangs that are to be looked at."""
 
-    def __init__(self, view: View, queue: Queue[ObjectKey], lifts: Lifts, progress: float) -> None:
+    def __init__(
+        self, view: View, queue: Queue[ObjectKey], lifts: OwnDoing, progress: float
+    ) -> None:
         self._view = view
         self._queue = queue
         self._lifts = lifts

@@ -130,7 +130,7 @@ class LifecycleReconciler:
         parallel = self._shop.settings.concurrency.writes
 
         async def delete(pod: Pod) -> None:
-            self._shop.repairs.expect(pod)
+            self._shop.repairs.deletions.expect(pod)
             await self._applier.delete(self._pods, pod, behalf)
 
         async def mark(clique: PodClique) -> None:

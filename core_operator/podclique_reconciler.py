@@ -111,7 +111,7 @@ class PodCliqueReconciler:
         taken: list[str] = []
 
         async def delete(pod: Pod) -> None:
-            self._shop.repairs.expect(pod)
+            self._shop.repairs.deletions.expect(pod)
             await self._applier.delete(self._pods, pod, behalf)
 
         async def create(manifest: JsonObject) -> None:

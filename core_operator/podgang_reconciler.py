@@ -13,7 +13,7 @@ from typing import cast
 from core_operator import caches as kinds
 from core_operator.caches import BASE
 from core_operator.children import Concern, telling
-from core_operator.lifts import Lifts
+from core_operator.own_doing import OwnDoing
 from core_operator.pacing import OnTheWay
 from core_operator.plan.expansion import GangInstance, gang_named
 from core_operator.plan.gang_pods import has_begun
@@ -55,7 +55,7 @@ class PodGangReconciler:
         self._pods = Target(PODS, shop.view.caches.pods)
         self._filling = OnTheWay(shop.clock, shop.settings.timing.progress_delay_seconds)
         self._recreations = Recreations(shop.clock)
-        self.lifts = Lifts()
+        self.lifts = OwnDoing()
         self.wake: Wake = lambda _: None
         """Has a gang looked at that waits for this one."""
 

@@ -8,11 +8,11 @@ that does not lead sees the same pods go, and says nothing: it does not know whi
 the leader deletes, and what two processes count would be counted twice.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from core_operator.caches import OWNER, Caches
 from core_operator.metrics import CoreMetrics
+from core_operator.own_doing import OwnDoing
 from core_operator.plan.disruption import is_serving, why_lost
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -23,8 +23,6 @@ from shared_api.runtime.fence import Fence
 from shared_api.runtime.predicates import controller_uid
 
 EVENT_POD_LOST = "PodLost"
-
-_REMEMBERED = 20_000
 
 Tell = Callable[[KubeObject, str, str], None]
 
@@ -37,17 +35,12 @@ class Repairs:
         self._metrics = metrics
         self._clock = clock
         self._fence = fence
-        self._expected: OrderedDict[str, None] = OrderedDict()
+        self.deletions = OwnDoing()
+        """Of pods; whoever deletes one has it noted here."""
         self._since: dict[ObjectKey, float] = {}
         self.tell: Tell = lambda *_: None
         """Records a warning about an object."""
         caches.pods.subscribe(self._on_pod)
-
-    def expect(self, pod: Pod) -> None:
-        """Be told that we delete a pod ourselves."""
-        self._expected[pod.metadata.uid] = None
-        if len(self._expected) > _REMEMBERED:
-            self._expected.popitem(last=False)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         if old is not None and is_serving(old) and (new is None or not is_serving(new)):
@@ -57,7 +50,7 @@ class Repairs:
 
     def _lost(self, was: Pod, pod: Pod) -> None:
         clique = self._owner(pod)
-        if pod.metadata.uid in self._expected or clique is None or self._fence.remaining() <= 0:
+        if self.deletions.is_ours(pod) or clique is None or self._fence.remaining() <= 0:
             return
         self._since.setdefault(_gang(pod), self._clock.monotonic())
         why = why_lost(pod)

@@ -3,7 +3,7 @@
 import pytest
 
 from core_operator.gang_feeds import AT_ONCE, GangFeeds
-from core_operator.lifts import Lifts
+from core_operator.own_doing import OwnDoing
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodGang
@@ -21,7 +21,7 @@ class Stage(Scene):
     def __init__(self, **backend: object) -> None:
         super().__init__(**backend)
         self.queue: Queue[ObjectKey] = Queue(lambda key: key.namespace, clock=self.clock)
-        self.lifts = Lifts()
+        self.lifts = OwnDoing()
         self.feeds = GangFeeds(self.view, self.queue, self.lifts, SECOND)
         self.feeds.connect()
 

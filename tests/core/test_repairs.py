@@ -86,7 +86,7 @@ def test_the_leader_counts_a_lost_pod_and_the_repair() -> None:
 
 def test_what_the_leader_deletes_itself_is_not_lost() -> None:
     leader = Process(leads=True)
-    leader.repairs.expect(leader.see("p", READY))
+    leader.repairs.deletions.expect(leader.see("p", READY))
     leader.see("p", FAILED)
     assert leader.total(LOST) == 0
 

@@ -1,8 +1,8 @@
-"""Gates that we lift ourselves, so that nobody is woken to find out about it.
+"""Which changes of pods are our own doing, so that their events are no news.
 
-A gang's own reconciler lifts its gates and knows what follows; the event that shows it is no
-news. A gate that somebody else lifted is: the rest of that gang has to be released. Which is
-which is known only here and now; after a restart every gang is looked at anyway.
+Who lifts a gate or deletes a pod knows what follows. The same done by somebody else is news:
+the rest of that gang has to be released, or a pod was lost. Which is which is known only here
+and now; after a restart everything is looked at anyway.
 """
 
 from collections import OrderedDict
@@ -12,8 +12,8 @@ from shared_api.kube.pods import Pod
 _REMEMBERED = 20_000
 
 
-class Lifts:
-    """Pods whose gate we lift, until an event has shown it."""
+class OwnDoing:
+    """Pods to which we do one certain thing, until an event has shown it."""
 
     def __init__(self) -> None:
         self._expected: OrderedDict[str, None] = OrderedDict()
@@ -29,5 +29,5 @@ class Lifts:
         self._expected.pop(pod.metadata.uid, None)
 
     def is_ours(self, pod: Pod) -> bool:
-        """Tell, once, whether it was we who changed the gates of this pod."""
+        """Tell, once, whether it was we who did it to this pod."""
         return self._expected.pop(pod.metadata.uid, self) is None
