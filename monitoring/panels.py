@@ -88,7 +88,13 @@ class Panel:
 
     def _options(self) -> JsonObject:
         if self.kind == "timeseries":
-            legend: JsonObject = {"displayMode": "table", "placement": "right", "calcs": ["last"]}
+            # A table beside a narrow picture would leave no room for the picture.
+            shape = ("table", "right") if self.width >= COLUMNS / 2 else ("list", "bottom")
+            legend: JsonObject = {
+                "displayMode": shape[0],
+                "placement": shape[1],
+                "calcs": ["last"],
+            }
             return {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}}
         if self.kind == "stat":
             return {"reduceOptions": {"calcs": ["lastNotNull"]}, "textMode": "value_and_name"}

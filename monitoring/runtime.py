@@ -27,6 +27,12 @@ def _if_any(title: str, expression: str, legend: str) -> Panel:
     return Panel(title, (Query(expression, legend),), width=8, quiet=True)
 
 
+def _trouble(metric: str, word: str) -> Query:
+    """Only the controllers that have it: a legend of all that have none would hide them."""
+    rate = _rate("controller", f"controller_runtime_{metric}_total")
+    return Query(f"{rate} > 0", f"{{{{controller}}}} {word}")
+
+
 _PROCESSES = Row(
     "Processes, watches, caches",
     (
@@ -73,25 +79,14 @@ _WORK = Row(
         Panel(
             "That went wrong",
             (
-                Query(
-                    _rate("controller", "controller_runtime_reconcile_errors_total"),
-                    "{{controller}} error",
-                ),
-                Query(
-                    _rate("controller", "controller_runtime_terminal_reconcile_errors_total"),
-                    "{{controller}} not to be mended by a retry",
-                ),
-                Query(
-                    _rate("controller", "controller_runtime_reconcile_panics_total"),
-                    "{{controller}} defect",
-                ),
-                Query(
-                    _rate("controller", "controller_runtime_reconcile_timeouts_total"),
-                    "{{controller}} cut off",
-                ),
+                _trouble("reconcile_errors", "error"),
+                _trouble("terminal_reconcile_errors", "not to be mended by a retry"),
+                _trouble("reconcile_panics", "defect"),
+                _trouble("reconcile_timeouts", "cut off"),
             ),
             "ops",
             width=8,
+            quiet=True,
         ),
         _one(
             "Time (99th percentile)",
@@ -106,9 +101,9 @@ _WORK = Row(
             "{{controller}}",
             "percentunit",
         ),
-        _one(
+        _if_any(
             "Keys that wait for our own writes to be seen",
-            f"sum by (controller) ({_our('writes_not_yet_seen')})",
+            f"sum by (controller) ({_our('writes_not_yet_seen')}) > 0",
             "{{controller}}",
         ),
         _one(
@@ -123,9 +118,9 @@ _WORK = Row(
 _QUEUES = Row(
     "Queues",
     (
-        _one(
+        _if_any(
             "Ready keys by priority",
-            f"sum by (name, priority) ({_our('workqueue_depth')})",
+            f"sum by (name, priority) ({_our('workqueue_depth')}) > 0",
             "{{name}} {{priority}}",
         ),
         _one(
