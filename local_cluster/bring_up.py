@@ -110,6 +110,8 @@ def _start_api(
             minor,
             gangs=options.gang_scheduling,
         )
+        if options.withheld:
+            server = components.withholding(server, options.withheld)
         cluster.control.start(_audited(cluster, server) if options.audit else server)
         try:
             _wait(cluster, "the API server", wait_for_api(cluster.kubeconfig, _API_SECONDS))

@@ -36,6 +36,8 @@ class ClusterOptions:
     """Schedulers to run beside kube-scheduler."""
     gang_scheduling: bool = True
     """Kubernetes' own: its feature gates and API versions."""
+    withheld: tuple[str, ...] = ()
+    """API versions that the server does not serve, such as `resource.k8s.io/v1` on older clusters."""
     parts: Literal["all", "api"] = "all"
     """`api` leaves out everything but etcd and the API server."""
     process_node: bool = True

@@ -99,6 +99,13 @@ def api_server(
     return Component(API_SERVER, (str(programs / API_SERVER), *_flags(flags)))
 
 
+def withholding(server: Component, versions: Iterable[str]) -> Component:
+    """The API server without these API versions."""
+    flags = {"runtime-config": ",".join(f"{version}=false" for version in versions)}
+    # The server adds up what the flag says each time that it is given.
+    return replace(server, command=(*server.command, *_flags(flags)))
+
+
 def audited(server: Component, policy: Path, log: Path) -> Component:
     """The API server with a log of who did what, and as strict about owners as some clusters are."""
     flags = {

@@ -7,17 +7,14 @@ import pytest
 
 from core_operator.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster, ClusterOptions
-from local_cluster.pytest_plugin import running_cluster
-from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.resources import PODS, Resource
-from tests.core.conftest import CRDS
 from tests.core.kit import Onlooker, clique, condition, gates, holds, pcs, running_operator
+from tests.core.lone_server import lone_server, somebody_at
 from tests.core.stand_in import GATE, StandIn
 
 pytestmark = pytest.mark.cluster
 
-NAMESPACE = "default"
 PREPARATION = {
     "mode": "Static",
     "members": {"spec": {"schedulingGroup": {"podGroupName": "{gang}"}}},
@@ -28,24 +25,14 @@ PREPARATION = {
 def gangless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """An API server whose feature gate for Kubernetes' own gangs is off."""
     options = ClusterOptions(parts="api", gang_scheduling=False)
-    with running_cluster(options, tmp_path_factory) as cluster:
-        cluster.install_crds(CRDS)
-        # Nobody here makes it, and without it no pod is admitted.
-        cluster.kubectl("create", "serviceaccount", "default", f"--namespace={NAMESPACE}")
+    with lone_server(options, tmp_path_factory) as cluster:
         yield cluster
 
 
 @pytest.fixture
 async def somebody(gangless: Cluster) -> AsyncIterator[Onlooker]:
-    async with (
-        Client(from_kubeconfig(gangless.kubeconfig)) as client,
-        Onlooker(client, NAMESPACE).watching() as onlooker,
-    ):
-        yield onlooker
-        # There is no garbage collector either; what is left of a set takes its name.
-        for kind in (SETS, CLIQUES, GANGS, PODS):
-            for item in onlooker.all(kind):
-                await onlooker.delete(item, kind)
+    async with somebody_at(gangless) as person:
+        yield person
 
 
 class Interrupted(Client):
