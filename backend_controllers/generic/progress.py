@@ -58,6 +58,11 @@ class Progress:
         return self._placed[key_of(new)] > 0 and old.spec.podgroups != new.spec.podgroups
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        if not _counts_alike(old, new):
+            self._recount(old, new)
+        self._step = self._judge(old, new)
+
+    def _recount(self, old: Pod | None, new: Pod | None) -> None:
         for pod, step in ((old, -1), (new, 1)):
             key = None if pod is None else _gang_of(pod)
             if pod is None or key is None:
@@ -66,7 +71,6 @@ class Progress:
                 _count(self._placed, key, step)
             if pod.is_ready:
                 _count(self._ready, key, step)
-        self._step = self._judge(old, new)
 
     def _judge(self, old: Pod | None, new: Pod | None) -> Step:
         if not pod_moved_on(old, new):
@@ -88,6 +92,17 @@ class Progress:
         return Step.UNDERWAY if is_placed or is_ready or is_marked else Step.NOTHING
 
 
+def _counts_alike(old: Pod | None, new: Pod | None) -> bool:
+    """Tell whether an event leaves the numbers of every gang as they are."""
+    return (
+        old is not None
+        and new is not None
+        and old.metadata.labels == new.metadata.labels
+        and bool(old.spec.node_name) == bool(new.spec.node_name)
+        and old.is_ready == new.is_ready
+    )
+
+
 def _is_step_forward(old: Pod, new: Pod) -> bool:
     """Tell whether a pod is as before but for being placed, started or ready."""
     before, after = old.metadata, new.metadata
@@ -99,7 +114,7 @@ def _is_step_forward(old: Pod, new: Pod) -> bool:
         and old.spec.node_name in ("", new.spec.node_name)
         and new.status.phase in _PASSED
         and not (old.is_ready and not new.is_ready)
-        and _complaints(old) == _complaints(new)
+        and (old.status is new.status or _complaints(old) == _complaints(new))
     )
 
 

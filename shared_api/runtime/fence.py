@@ -8,9 +8,9 @@ there the preconditions of the write itself (UID, create-only) are the last guar
 """
 
 import asyncio
-import contextlib
 import math
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 from typing import Protocol
 
 from shared_api.runtime.outcome import Retry
@@ -35,17 +35,37 @@ class Unfenced:
         return math.inf
 
 
-@contextlib.asynccontextmanager
-async def permitted(fence: Fence) -> AsyncIterator[None]:
+class _Permit:
+    """The right to write while a block lasts; it is asked for too often for a generator."""
+
+    __slots__ = ("_deadline", "_fence")
+
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+        self._deadline: asyncio.Timeout | None = None
+
+    async def __aenter__(self) -> None:
+        left = self._fence.remaining()
+        if left <= 0:
+            raise Fenced("the lease has run out")
+        if not math.isinf(left):
+            self._deadline = asyncio.timeout(left)
+            await self._deadline.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._deadline is None:
+            return
+        try:
+            await self._deadline.__aexit__(kind, error, trace)
+        except TimeoutError as expired:
+            raise Fenced("the lease ran out during the write") from expired
+
+
+def permitted(fence: Fence) -> AbstractAsyncContextManager[None]:
     """Do the body with the right to write, and only while it lasts."""
-    left = fence.remaining()
-    if left <= 0:
-        raise Fenced("the lease has run out")
-    deadline = asyncio.timeout(None if math.isinf(left) else left)
-    try:
-        async with deadline:
-            yield
-    except TimeoutError as error:
-        if deadline.expired():
-            raise Fenced("the lease ran out during the write") from error
-        raise
+    return _Permit(fence)
