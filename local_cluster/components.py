@@ -101,7 +101,7 @@ def api_server(
 
 def withholding(server: Component, versions: Iterable[str]) -> Component:
     """The API server without these API versions."""
-    flags = {"runtime-config": ",".join(f"{version}=false" for version in versions)}
+    flags: dict[str, object] = {"runtime-config": ",".join(f"{one}=false" for one in versions)}
     # The server adds up what the flag says each time that it is given.
     return replace(server, command=(*server.command, *_flags(flags)))
 
