@@ -5,9 +5,10 @@ cluster cannot be used. Everything else that ends the process is a defect and ha
 """
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
+
+import uvloop
 
 from backend_controllers import registry
 from backend_controllers.generic.process import run
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
             server = settings.server.model_copy(update={"host": chosen.host})
             settings = settings.model_copy(update={"server": server})
         logs.configure(settings.logging.format, settings.logging.level)
-        asyncio.run(run(backend, settings))
+        uvloop.run(run(backend, settings))
     except (SettingsError, ConfigError) as error:
         sys.stderr.write(f"backend_controllers: {error}\n")
         return 2

@@ -5,9 +5,10 @@ cluster cannot be used. Everything else that ends the process is a defect and ha
 """
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
+
+import uvloop
 
 from core_operator.app import run
 from core_operator.settings import Settings, SettingsError, load
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             server = settings.server.model_copy(update={"host": options.host})
             settings = settings.model_copy(update={"server": server})
         logs.configure(settings.logging.format, settings.logging.level)
-        asyncio.run(run(settings))
+        uvloop.run(run(settings))
     except (SettingsError, ConfigError) as error:
         sys.stderr.write(f"core_operator: {error}\n")
         return 2

@@ -1,7 +1,8 @@
 """`python -m benchmarks.runtime`: measure, print the table, keep the figures."""
 
-import asyncio
 import sys
+
+import uvloop
 
 from benchmarks.runtime import memory, syncing, watching, working, writing
 from benchmarks.runtime.figures import Figure, render, write
@@ -19,7 +20,7 @@ async def _all(url: str) -> list[Figure]:
 def main() -> None:
     """Run everything; a missed target is marked in the table, since machines differ."""
     with serving() as url:
-        figures = asyncio.run(_all(url))
+        figures = uvloop.run(_all(url))
     figures += memory.measure()
     figures += syncing.measure()
     write(figures)

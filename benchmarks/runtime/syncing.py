@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import uvloop
+
 from benchmarks.runtime.figures import Figure
 from local_cluster.cluster import ClusterOptions
 from local_cluster.lifecycle import down, up
@@ -36,7 +38,7 @@ def measure() -> list[Figure]:
         options = ClusterOptions(parts="api")
         cluster = up(options, name="sync", directory=Path(directory) / "sync", leashed=True)
         try:
-            return asyncio.run(_measure(cluster.kubeconfig))
+            return uvloop.run(_measure(cluster.kubeconfig))
         finally:
             down(cluster)
 

@@ -10,6 +10,7 @@ connection.
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 import httptools
 import msgspec
@@ -113,8 +114,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport over."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Other loops' transports are like asyncio's without being derived from them.
+        self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes go; the parser has copied what was there."""

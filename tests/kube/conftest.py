@@ -1,12 +1,16 @@
 """Material for the client's tests."""
 
+import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from pytest_asyncio.plugin import LoopFactory
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +31,8 @@ def authority() -> bytes:
         .sign(key, hashes.SHA256())
     )
     return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, LoopFactory]:
+    """The loop of the processes, and the one that tests and tools run on."""
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import uvloop
 from pytest_asyncio.plugin import LoopFactory
 
 from shared_api.runtime.clock import Clock
@@ -52,7 +53,7 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, LoopFactory] | None:
     if item.get_closest_marker("virtual_time"):
         return {"virtual": VirtualLoop}
-    return {"real": asyncio.new_event_loop}
+    return {"real": uvloop.new_event_loop}
 
 
 @pytest.fixture
