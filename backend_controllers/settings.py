@@ -45,10 +45,10 @@ class LeaderElection(Section):
 class Concurrency(Section):
     """How much is done at once."""
 
-    pod_gangs: Workers = 24
+    pod_gangs: Workers = 64
     """Gangs that are being translated and written: each takes two writes where a status takes one."""
 
-    statuses: Workers = 16
+    statuses: Workers = 48
     """Statuses of gangs that are being written."""
 
 

@@ -5,7 +5,7 @@ import statistics
 from benchmarks.product.choices import Choice
 from benchmarks.product.measures import core_budget, unwanted, write_figures
 from benchmarks.product.report_backend import CPU_IN_WRITES, backend_figures
-from benchmarks.product.results import Deleted, Deployed, Life, Product, Replayed, Restarted, Scaled
+from benchmarks.product.results import Deployed, Life, Product, Replayed, Restarted, Scaled
 from benchmarks.product.scenario import IN_FLIGHT
 from benchmarks.product.workload import PODS_PER_GANG, Sizes
 from benchmarks.runtime.figures import Figure
@@ -31,7 +31,7 @@ def figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> l
         *_tiny(product.life, bare),
         *_restart(product.restarted),
         *(figure for scaled in product.life.scaled for figure in _scaled(scaled, bare)),
-        *_deletion(product.life.deleted, bare, choice),
+        *_deletion(product, choice),
         *backend_figures(product, bare, choice, sizes),
         *_others(product, bare),
     ]
@@ -152,11 +152,15 @@ def _scaled(scaled: Scaled, bare: Replayed) -> list[Figure]:
     ]
 
 
-def _deletion(deleted: Deleted, bare: Replayed, choice: Choice) -> list[Figure]:
+def _deletion(product: Product, choice: Choice) -> list[Figure]:
+    deleted, turns = product.life.deleted, product.deleted_in_turns
+    watched, alone = statistics.median(turns.watched), statistics.median(turns.alone)
+    name = f"delete of {turns.replicas} gangs, median of {len(turns.alone)}"
     rows = [
         Figure("delete of the set", deleted.seconds, "s"),
-        Figure("delete: garbage collector alone", bare.delete, "s"),
-        Figure(DELETE_RATIO, deleted.seconds / bare.delete, "x", 1.1),
+        Figure(name, watched, "s"),
+        Figure(f"{name}: garbage collector alone", alone, "s"),
+        Figure(DELETE_RATIO, watched / alone, "x", 1.1),
         *unwanted("delete: core's writes", deleted.core),
     ]
     if choice.is_real:

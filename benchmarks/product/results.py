@@ -106,6 +106,15 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class InTurns:
+    """Smaller sets, taken away with and without the product, in turns."""
+
+    replicas: int
+    watched: tuple[float, ...]
+    alone: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tiny:
     """A first set of ten pods."""
 
@@ -139,7 +148,6 @@ class Replayed:
     start: Start
     writes: int
     cpu: float
-    delete: float
 
     @property
     def cpu_per_write(self) -> float:
@@ -160,5 +168,6 @@ class Product:
     restarted: Restarted
     life: Life
     backend: Backend | None
+    deleted_in_turns: InTurns
     others: Mapping[str, float]
     """The part of the machine that other programs had, by phase."""

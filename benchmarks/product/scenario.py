@@ -1,9 +1,9 @@
 """The parts of the benchmark, in order.
 
 First cluster: new processes make the big set (recorded); new ones find everything in place;
-the set is deleted, small ones are made and scaled, gangs come one by one, and a backend comes
-back to gangs that were made without it. Second cluster, without the product: the recording is
-replayed, and its objects are deleted. The onlooker is there in both, with the same watches.
+the set is deleted, small ones are made and scaled, gangs come one by one, a backend comes back
+to gangs that were made without it, and sets are deleted with and without the product. Second
+cluster, without the product: the recording is replayed. The onlooker is there in both, with the same watches.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.product import parts
 from benchmarks.product.choices import Choice
+from benchmarks.product.deleting import in_turns
 from benchmarks.product.processes import Controller, says, tell
 from benchmarks.product.results import Backend, Deployed, Life, Product, Replayed
 from benchmarks.product.site import Site, furnished, now, tiny
@@ -49,10 +50,12 @@ class Scenario:
                     life, backend = await _with_backend(site, core)
                 else:
                     life, backend = await _life(site, core, None), None
-        return Product(deployed, restarted, life, backend, site.phases.others)
+            with site.phases.phase("deleting in turns"):
+                turns = await in_turns(site)
+        return Product(deployed, restarted, life, backend, turns, site.phases.others)
 
     async def without_product(self, cluster: Cluster, deployed: Deployed) -> Replayed:
-        """The same writes by a bare client, and the garbage collector alone."""
+        """The same writes by a bare client."""
         async with (
             self._furnished(cluster) as site,
             site.place.program(self._replaying(cluster, deployed), "replayer.log") as replayer,
@@ -68,8 +71,7 @@ class Scenario:
                 sending = group.create_task(says(replayer, _REPLAY_SECONDS))
                 start = await parts.started(site, before)
             writes, cpu = sending.result().split()
-            deleted = await site.onlooker.delete(parts.BIG)
-            return Replayed(start, int(writes), float(cpu), deleted)
+            return Replayed(start, int(writes), float(cpu))
 
     def _furnished(self, cluster: Cluster) -> contextlib.AbstractAsyncContextManager[Site]:
         return furnished(cluster, self.choice, self.sizes, self.directory)

@@ -25,6 +25,9 @@ class Sizes:
     """Each of these is halved and doubled again, in replicas."""
     singles: int = 100
     """Sets of one gang that are made one after the other."""
+    turns: int = 3
+    turn_replicas: int = 150
+    """Sets that are deleted with and without the product, so many times each."""
 
     @property
     def pods(self) -> int:
@@ -32,7 +35,9 @@ class Sizes:
         return self.replicas * PODS_PER_GANG
 
 
-QUICK = Sizes(replicas=30, nodes=20, tiny_rounds=2, scalings=(10,), singles=5)
+QUICK = Sizes(
+    replicas=30, nodes=20, tiny_rounds=2, scalings=(10,), singles=5, turns=1, turn_replicas=10
+)
 
 
 def workload(name: str, replicas: int, annotations: Mapping[str, str]) -> Object:
