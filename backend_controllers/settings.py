@@ -45,10 +45,10 @@ class LeaderElection(Section):
 class Concurrency(Section):
     """How much is done at once."""
 
-    pod_gangs: Workers = 64
+    pod_gangs: Workers = 24
     """Gangs that are being translated and written: each takes two writes where a status takes one."""
 
-    statuses: Workers = 48
+    statuses: Workers = 16
     """Statuses of gangs that are being written."""
 
 
