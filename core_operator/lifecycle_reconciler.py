@@ -130,8 +130,8 @@ class LifecycleReconciler:
         parallel = self._shop.settings.concurrency.writes
 
         async def delete(pod: Pod) -> None:
-            self._shop.repairs.deletions.expect(pod)
-            await self._applier.delete(self._pods, pod, behalf)
+            with self._shop.repairs.deletions.to(pod):
+                await self._applier.delete(self._pods, pod, behalf)
 
         async def mark(clique: PodClique) -> None:
             await self._mark(pcs, clique, doom)

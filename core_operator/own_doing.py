@@ -5,7 +5,9 @@ the rest of that gang has to be released, or a pod was lost. Which is which is k
 and now; after a restart everything is looked at anyway.
 """
 
+import contextlib
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from shared_api.kube.pods import Pod
 
@@ -18,15 +20,20 @@ class OwnDoing:
     def __init__(self) -> None:
         self._expected: OrderedDict[str, None] = OrderedDict()
 
-    def expect(self, pod: Pod) -> None:
-        """Be told before it is done: the event may be faster than the answer."""
+    @contextlib.contextmanager
+    def to(self, pod: Pod) -> Iterator[None]:
+        """Do it within this; what fails is not done, or nobody knows.
+
+        It is expected from the beginning, since the event may be faster than the answer.
+        """
         self._expected[pod.metadata.uid] = None
         if len(self._expected) > _REMEMBERED:
             self._expected.popitem(last=False)
-
-    def failed(self, pod: Pod) -> None:
-        """Be told that it was not done after all, or that nobody knows."""
-        self._expected.pop(pod.metadata.uid, None)
+        try:
+            yield
+        except BaseException:
+            self._expected.pop(pod.metadata.uid, None)
+            raise
 
     def is_ours(self, pod: Pod) -> bool:
         """Tell, once, whether it was we who did it to this pod."""

@@ -111,8 +111,8 @@ class PodCliqueReconciler:
         taken: list[str] = []
 
         async def delete(pod: Pod) -> None:
-            self._shop.repairs.deletions.expect(pod)
-            await self._applier.delete(self._pods, pod, behalf)
+            with self._shop.repairs.deletions.to(pod):
+                await self._applier.delete(self._pods, pod, behalf)
 
         async def create(manifest: JsonObject) -> None:
             if not await self._create(manifest, behalf):

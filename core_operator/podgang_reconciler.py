@@ -171,12 +171,8 @@ class PodGangReconciler:
         async def ungate(pod: Pod) -> None:
             steps = ungate_patch(pod, record.scheduling_gate, situation.must_have(pod))
             patch = Patch(cast("list[JsonObject]", steps), PatchType.JSON)
-            self.lifts.expect(pod)
-            try:
+            with self.lifts.to(pod):
                 await self._applier.patch(self._pods, pod, patch, behalf)
-            except BaseException:
-                self.lifts.failed(pod)
-                raise
 
         async def strip(entry: tuple[Pod, tuple[str, ...]]) -> None:
             pod, keys = entry

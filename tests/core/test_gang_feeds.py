@@ -91,11 +91,11 @@ def test_a_lost_pod_is_news_once() -> None:
 def test_a_gate_that_we_lift_is_no_news_and_one_that_another_lifts_is() -> None:
     stage = Stage()
     held, free = stage.pod(0, GATED), stage.pod(0, RELEASED)
-    stage.lifts.expect(held)
-    assert stage.feeds.delay(held, free) is None
+    with stage.lifts.to(held):
+        assert stage.feeds.delay(held, free) is None
     assert stage.feeds.delay(held, free) == AT_ONCE
-    stage.lifts.expect(held)
-    stage.lifts.failed(held)
+    with pytest.raises(ConnectionError), stage.lifts.to(held):
+        raise ConnectionError
     assert stage.feeds.delay(held, free) == AT_ONCE
 
 
@@ -103,8 +103,8 @@ def test_a_gate_that_we_lift_is_news_where_the_gang_says_that_it_is_released() -
     stage = Stage()
     stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_RELEASED, "False")]))
     held, free = stage.pod(0, GATED), stage.pod(0, RELEASED)
-    stage.lifts.expect(held)
-    assert stage.feeds.delay(held, free) == AT_ONCE
+    with stage.lifts.to(held):
+        assert stage.feeds.delay(held, free) == AT_ONCE
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from dataclasses import fields, replace
 
+import pytest
+
 from core_operator.caches import OWNER, Caches
 from core_operator.metrics import CoreMetrics
 from core_operator.repairs import Repairs
@@ -86,9 +88,21 @@ def test_the_leader_counts_a_lost_pod_and_the_repair() -> None:
 
 def test_what_the_leader_deletes_itself_is_not_lost() -> None:
     leader = Process(leads=True)
-    leader.repairs.deletions.expect(leader.see("p", READY))
-    leader.see("p", FAILED)
+    with leader.repairs.deletions.to(leader.see("p", READY)):
+        leader.see("p", FAILED)
     assert leader.total(LOST) == 0
+    with leader.repairs.deletions.to(leader.see("q", READY)):
+        pass
+    leader.see("q", FAILED)
+    assert leader.total(LOST) == 0
+
+
+def test_a_pod_that_is_lost_after_its_deletion_has_failed_is_lost() -> None:
+    leader = Process(leads=True)
+    with pytest.raises(ConnectionError), leader.repairs.deletions.to(leader.see("p", READY)):
+        raise ConnectionError
+    leader.see("p", FAILED)
+    assert leader.total(LOST) == 1
 
 
 def test_a_process_that_does_not_lead_counts_nothing_and_tells_nothing() -> None:
