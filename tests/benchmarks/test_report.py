@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.product.choices import CHOICES, DEFAULT, KAI, STAND_IN, Choice
-from benchmarks.product.report import READY_RATIO, RELEASED_RATIO, figures, flatness
+from benchmarks.product.report import DELETE_RATIO, READY_RATIO, RELEASED_RATIO, figures, flatness
 from benchmarks.product.report_backend import (
     BACKEND_RESTART_WRITES,
     BACKEND_WRITES,
@@ -17,6 +17,7 @@ from benchmarks.product.results import (
     Backend,
     Deleted,
     Deployed,
+    InTurns,
     Life,
     OneByOne,
     Product,
@@ -33,7 +34,7 @@ from benchmarks.product.workload import Sizes
 from benchmarks.runtime.figures import Figure
 
 START = Start(100.0, 10.0, 20.0, 30.0, server_cpu=15.0, others=0.1)
-BARE = Replayed(Start(0.0, 8.0, 16.0, 25.0, server_cpu=12.0, others=0.2), 5000, 4.0, delete=10.0)
+BARE = Replayed(Start(0.0, 8.0, 16.0, 25.0, server_cpu=12.0, others=0.2), 5000, 4.0)
 DELAYS = Delays(written=(0.01, 0.02), told=(0.1, 0.3))
 
 
@@ -54,6 +55,7 @@ def product(choice: Choice) -> Product:
             (Scaled(50, 0.4, 0.7, 275),),
         ),
         backend if choice.is_real else None,
+        InTurns(150, watched=(5.0, 2.2, 2.0), alone=(2.0, 9.0, 1.0)),
         {"scaling": 0.05},
     )
 
@@ -98,6 +100,11 @@ def test_delays_have_targets_only_where_nothing_queues() -> None:
 def test_catching_up_is_counted_for_a_thousand_gangs() -> None:
     row = report(DEFAULT)[CAUGHT_UP]
     assert (row.value, row.target) == (8, 10)
+
+
+def test_deletion_is_judged_by_the_medians_of_its_turns() -> None:
+    row = report(STAND_IN)[DELETE_RATIO]
+    assert (row.value, row.target) == (1.1, 1.1)
 
 
 def test_absolute_targets_are_left_out_of_runs_of_other_sizes() -> None:
