@@ -51,6 +51,10 @@ class Concurrency(Section):
     statuses: Workers = 16
     """Statuses of gangs that are being written."""
 
+    requests: Workers = 16
+    """Requests to the API server at the same time; watches do not count. More make a busy server no
+    faster, and leave less of it for others; far away or behind slow webhooks they help."""
+
 
 class Timing(Section):
     """How long things are held back."""

@@ -20,6 +20,7 @@ from shared_api import names
 from shared_api.kube.access import Access, from_environment
 from shared_api.kube.client import Client
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.wire import Limits
 from shared_api.runtime.deadman import DeadMansSwitch
 from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
@@ -64,7 +65,12 @@ async def run(settings: Settings, access: Callable[[], Access] = from_environmen
     telemetry = Telemetry()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
-            Client(access(), observe=telemetry.request, user_agent=names.FIELD_MANAGER_CORE)
+            Client(
+                access(),
+                limits=Limits(in_flight=settings.concurrency.requests),
+                observe=telemetry.request,
+                user_agent=names.FIELD_MANAGER_CORE,
+            )
         )
         elector = None
         if settings.leader_election.enabled:

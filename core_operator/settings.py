@@ -69,6 +69,10 @@ class Concurrency(Section):
     writes: Workers = 32
     """Writes in flight for one object's children, and for one gang's release."""
 
+    requests: Workers = 16
+    """Requests to the API server at the same time; watches do not count. More make a busy server no
+    faster, and leave less of it for others; far away or behind slow webhooks they help."""
+
 
 class Timing(Section):
     """How long changes are gathered before they are written."""

@@ -25,6 +25,7 @@ from backend_controllers.settings import Settings
 from shared_api.kube.access import Access, from_environment
 from shared_api.kube.client import Client
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.wire import Limits
 from shared_api.runtime.deadman import DeadMansSwitch
 from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
@@ -160,7 +161,12 @@ async def run(
     telemetry, agent = Telemetry(), field_manager(backend.name)
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
-            Client(access(), observe=telemetry.request, user_agent=agent)
+            Client(
+                access(),
+                limits=Limits(in_flight=settings.concurrency.requests),
+                observe=telemetry.request,
+                user_agent=agent,
+            )
         )
         elector = None
         if settings.leader_election.enabled:

@@ -26,8 +26,7 @@ class Limits:
     """How much, how long, how many at once."""
 
     in_flight: int = 16
-    """Requests at the same time; watches do not count. More of them make a server that is busy no
-    faster, and leave less of it for others."""
+    """Requests at the same time; watches do not count."""
     attempt: float = 15.0
     """Seconds for one attempt, from the moment at which it has a slot."""
     connect: float = 5.0
