@@ -80,10 +80,11 @@ def refused(page: str) -> int:
 
 
 def is_at_rest(page: str) -> bool:
-    """Tell whether every cache is filled, every queue empty and every worker free."""
+    """Tell whether every cache is filled, every queue empty, every worker free and all is told."""
     busy = ("workqueue_depth", "writes_not_yet_seen", "controller_runtime_active_workers")
     for line in page.splitlines():
-        if line.startswith(busy) and float(line.rsplit(" ", 1)[1]):
+        is_told_later = line.startswith("workqueue_waiting") and '-status"' in line
+        if (line.startswith(busy) or is_told_later) and float(line.rsplit(" ", 1)[1]):
             return False
         if line.startswith("cache_synced") and not float(line.rsplit(" ", 1)[1]):
             return False

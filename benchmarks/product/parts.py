@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.product.machine import Usage, others_share, usage
 from benchmarks.product.measures import Writes, gangs_counted, refused, writes
 from benchmarks.product.onlooker import EXIST, READY, RELEASED
-from benchmarks.product.processes import LONG_QUIET, QUIET, Controller
+from benchmarks.product.processes import Controller
 from benchmarks.product.results import (
     Awaited,
     Deleted,
@@ -69,9 +69,9 @@ class _Watched:
         written = await controller.writes()
         return cls(controller, written, controller.cpu_seconds())
 
-    async def used(self, quiet: float) -> Used:
+    async def used(self) -> Used:
         """What it took, once it has come to rest."""
-        cpu = await self.controller.until_settled(quiet)
+        cpu = await self.controller.until_settled()
         page = await self.controller.page()
         done, memory = writes(page) - self.writes, self.controller.peak_memory()
         return Used(done, refused(page), cpu - self.cpu, memory)
@@ -92,9 +92,9 @@ async def deploy(site: Site, core: Controller, backend: Controller | None) -> De
         told = await onlooker.until_told(replicas, *_TOLD) - before.time
         delays = onlooker.sightings.delays()
         # First the backend: what it says late is news for core.
-        served = Served(await serving.used(LONG_QUIET), told, delays)
+        served = Served(await serving.used(), told, delays)
     await onlooker.until(lambda: onlooker.is_content(BIG), seconds=120)
-    return Deployed(start, uid, await working.used(QUIET), served)
+    return Deployed(start, uid, await working.used(), served)
 
 
 async def settled(core: Controller, began: float) -> Restarted:
@@ -109,7 +109,7 @@ async def caught_up(site: Site, backend: Controller, began: float) -> Restarted:
     synced = now() - began
     gangs = site.sizes.replicas
     looked = await backend.until_page(lambda page: gangs_counted(page, "Running") == gangs)
-    used = await backend.until_settled(LONG_QUIET)
+    used = await backend.until_settled()
     return Restarted(synced, used, await backend.writes(), looked - began)
 
 

@@ -27,10 +27,8 @@ _POLL_SECONDS = 0.05
 _SAMPLE_SECONDS = 0.5
 _RESTING_CPU = 0.02
 """CPU seconds that a process with nothing to do may use between two looks."""
-QUIET = 1.5
-"""Seconds; longer than the longest delay with which core writes statuses."""
-LONG_QUIET = 6.5
-"""Longer than the longest delay with which a backend does."""
+_QUIET = 1.0
+"""Seconds; longer than what was written takes to come back as an event."""
 
 
 class Controller:
@@ -73,8 +71,8 @@ class Controller:
         except aiohttp.ClientError:
             return False
 
-    async def until_settled(self, quiet: float = QUIET, seconds: float = 120) -> float:
-        """Wait until it has rested, and written nothing, for a while.
+    async def until_settled(self, seconds: float = 120) -> float:
+        """Wait until it has rested, written nothing for a while, and has nothing to tell later.
 
         Returns the CPU seconds that it had used by then, without what it was asked here.
         """
@@ -85,7 +83,7 @@ class Controller:
                 before = self.cpu_seconds()
                 seen = await self.writes()
                 asked += self.cpu_seconds() - before
-                await self._until_quiet(quiet)
+                await self._until_quiet(_QUIET)
                 used = self.cpu_seconds()
                 page = await self.page()
                 if is_at_rest(page) and writes(page) == seen:

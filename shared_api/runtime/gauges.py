@@ -11,6 +11,10 @@ from prometheus_client.registry import Collector
 
 LIVE: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "workqueue_depth": ("Ready keys by priority.", ("name", "controller", "priority")),
+    "workqueue_waiting": (
+        "Keys that wait for their time: news that is gathered, back-offs, later looks.",
+        ("name", "controller"),
+    ),
     "workqueue_unfinished_work_seconds": (
         "Sum of the time that the keys in work have taken so far.",
         ("name", "controller"),

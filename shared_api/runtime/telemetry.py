@@ -9,12 +9,13 @@ registry is scraped and cost nothing in between.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from shared_api.runtime.gauges import LiveGauges
 from shared_api.runtime.lanes import Priority
-from shared_api.runtime.queue import QueueMetrics
+from shared_api.runtime.queue import Queue, QueueMetrics
 
 METHODS = {
     "GET": "GET",
@@ -103,17 +104,17 @@ class Telemetry:
         """Export nothing of those whose values were read so far: they are gone."""
         self._live.clear()
 
-    def watch_queue(
-        self,
-        name: str,
-        depth: Callable[[], Mapping[int, int]],
-        busy: Callable[[], Iterable[float]],
-    ) -> None:
-        """Export how deep a queue is, by priority, and how long its keys are in work."""
+    def watch_queue(self, name: str, queue: Queue[Any]) -> None:
+        """Export how deep a queue is, by priority, what waits, and how long keys are in work."""
         for priority in Priority:
             labels = {"name": name, "controller": name, "priority": priority.name.lower()}
-            self.read_at_scrape("workqueue_depth", labels, _count(depth, priority))
+            self.read_at_scrape("workqueue_depth", labels, _count(queue.depth, priority))
+
+        def busy() -> Iterable[float]:
+            return queue.processing().values()
+
         labels = {"name": name, "controller": name}
+        self.read_at_scrape("workqueue_waiting", labels, queue.waiting)
         self.read_at_scrape("workqueue_unfinished_work_seconds", labels, lambda: math.fsum(busy()))
         self.read_at_scrape(
             "workqueue_longest_running_processor_seconds", labels, lambda: max(busy(), default=0.0)

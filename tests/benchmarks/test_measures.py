@@ -48,6 +48,9 @@ def test_refused_writes_are_counted_apart() -> None:
         ('controller_runtime_active_workers{controller="a"} 1.0', False),
         ('cache_synced{resource="leases"} 0.0', False),
         ('writes_not_yet_seen{controller="a"} 1.0', False),
+        ('workqueue_waiting{controller="podclique-status",name="podclique-status"} 3.0', False),
+        # It waits for a Lease that may end.
+        ('workqueue_waiting{controller="schedulerbackend",name="schedulerbackend"} 1.0', True),
     ],
 )
 def test_an_operator_is_at_rest_when_nothing_waits(line: str, *, at_rest: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
+from prometheus_client.samples import Sample
 
 from core_operator.app import assemble
 from core_operator.caches import BACKENDS, CLIQUES, GANGS, GROUPS, SETS
@@ -37,8 +38,8 @@ def settings(**sections: Any) -> Settings:
     )
 
 
-_QUIET = 1.5
-"""Longer than the longest delay with which statuses are written."""
+_QUIET = 0.5
+"""Longer than what was written takes to come back as an event."""
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -70,7 +71,7 @@ class Operator:
         self.writes = writes
 
     async def until_idle(self, seconds: float = 60) -> None:
-        """Wait until every queue has been worked off and stays so for longer than any delay."""
+        """Wait until every queue has been worked off, and no status waits to be told."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(seconds):
             quiet_since: float | None = None
@@ -88,16 +89,8 @@ class Operator:
                 await asyncio.sleep(0.02)
 
     def _is_busy(self) -> bool:
-        registry = self.telemetry.registry
-        for family in registry.collect():
-            for sample in family.samples:
-                if sample.name == "cache_synced" and not sample.value:
-                    return True
-                if sample.name in ("workqueue_depth", "writes_not_yet_seen") and sample.value:
-                    return True
-                if sample.name == "controller_runtime_active_workers" and sample.value:
-                    return True
-        return False
+        families = self.telemetry.registry.collect()
+        return any(_is_work(sample) for family in families for sample in family.samples)
 
     def metric(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
@@ -107,6 +100,20 @@ class Operator:
         families = self.telemetry.registry.collect()
         samples = (sample for family in families for sample in family.samples)
         return sum(sample.value for sample in samples if sample.name == name)
+
+
+def _is_work(sample: Sample) -> bool:
+    """Tell whether a metric says that something is still to be done."""
+    match sample.name:
+        case "cache_synced":
+            return not sample.value
+        case "workqueue_depth" | "writes_not_yet_seen" | "controller_runtime_active_workers":
+            return bool(sample.value)
+        case "workqueue_waiting":
+            # The others wait for Leases that may end, or look again for safety's sake.
+            return bool(sample.value) and sample.labels["controller"].endswith("-status")
+        case _:
+            return False
 
 
 @contextlib.asynccontextmanager

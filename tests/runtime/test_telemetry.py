@@ -15,7 +15,7 @@ def test_dashboards_made_for_controller_runtime_find_their_metrics() -> None:
     telemetry = Telemetry()
     telemetry.controller("toy", 4)
     telemetry.queue("toy")
-    telemetry.watch_queue("toy", dict, list)
+    telemetry.watch_queue("toy", Queue(str))
     telemetry.request("GET", "pods", 200, 0.1)
     telemetry.leader.labels("system/toy").set(1)
     text = scrape(telemetry)
@@ -47,7 +47,7 @@ def test_dashboards_made_for_controller_runtime_find_their_metrics() -> None:
 def test_a_queue_reports_itself() -> None:
     telemetry = Telemetry()
     queue: Queue[str] = Queue(lambda key: key, metrics=telemetry.queue("toy"))
-    telemetry.watch_queue("toy", queue.depth, lambda: queue.processing().values())
+    telemetry.watch_queue("toy", queue)
     queue.add("x", priority=Priority.USER)
     queue.add("y", priority=Priority.RESYNC)
     queue.add("z", priority=Priority.RESYNC)
