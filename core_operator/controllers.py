@@ -7,7 +7,7 @@ never delays a creation, and no status change of a child re-runs its owner.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from core_operator import wakes
 from core_operator.backend_reconciler import BackendReconciler
@@ -78,30 +78,44 @@ class Controllers:
         self._caches = shop.view.caches
         workers = shop.settings.concurrency
         self._all: list[Controller] = []
-        self._sets, _ = self._make("podcliqueset", PodCliqueSetReconciler, workers.pod_clique_sets)
-        self._groups, _ = self._make(
-            "podcliquescalinggroup", ScalingGroupReconciler, workers.pod_cliques
+        caches = self._caches
+        self._sets, _ = self._make(
+            "podcliqueset", caches.sets, PodCliqueSetReconciler, workers.pod_clique_sets
         )
-        self._cliques, _ = self._make("podclique", PodCliqueReconciler, workers.pod_cliques)
-        self._gangs, gangs = self._make("podgang", PodGangReconciler, workers.pod_gangs)
+        self._groups, _ = self._make(
+            "podcliquescalinggroup", caches.groups, ScalingGroupReconciler, workers.pod_cliques
+        )
+        self._cliques, _ = self._make(
+            "podclique", caches.cliques, PodCliqueReconciler, workers.pod_cliques
+        )
+        self._gangs, gangs = self._make(
+            "podgang", caches.gangs, PodGangReconciler, workers.pod_gangs
+        )
         gangs.wake = self._gangs.queue.add
         self._lifts = gangs.lifts
-        self._orders, _ = self._make("startup-order", StartupOrderReconciler, workers.pod_gangs)
-        self._backends, _ = self._make("schedulerbackend", BackendReconciler, 1)
+        self._orders, _ = self._make(
+            "startup-order", caches.gangs, StartupOrderReconciler, workers.pod_gangs
+        )
+        self._backends, _ = self._make("schedulerbackend", caches.backends, BackendReconciler, 1)
         self._clique_statuses, clique_statuses = self._make(
-            "podclique-status", PodCliqueStatusReconciler, workers.statuses
+            "podclique-status", caches.cliques, PodCliqueStatusReconciler, workers.statuses
         )
         self._group_statuses, _ = self._make(
-            "podcliquescalinggroup-status", ScalingGroupStatusReconciler, workers.statuses
+            "podcliquescalinggroup-status",
+            caches.groups,
+            ScalingGroupStatusReconciler,
+            workers.statuses,
         )
         summaries = Summaries(shop.view, shop.metrics)
         self._set_statuses, _ = self._make(
             "podcliqueset-status",
+            caches.sets,
             lambda shop, applier: PodCliqueSetStatusReconciler(shop, applier, summaries),
             workers.statuses,
         )
         self._lifecycle, _ = self._make(
             "podcliqueset-lifecycle",
+            caches.sets,
             LifecycleReconciler,
             workers.pod_clique_sets,
             names.FIELD_MANAGER_LIFECYCLE,
@@ -136,17 +150,21 @@ class Controllers:
     def _make(
         self,
         name: str,
+        objects: Cache[Any],
         build: Callable[[Workshop, Applier], R],
         workers: int,
         manager: str = names.FIELD_MANAGER_CORE,
     ) -> tuple[Controller, R]:
+        """A controller of these objects."""
         shop = self._shop
 
         async def reconcile(key: ObjectKey) -> Result | None:
             return await made.reconcile(key)
 
         pace = Pace(workers=workers, deadline=_DEADLINE)
-        controller = Controller(name, reconcile, shop.telemetry, pace=pace)
+        controller = Controller(
+            name, reconcile, shop.telemetry, pace=pace, exists=objects.__contains__
+        )
         applier = Applier(
             shop.client,
             manager,

@@ -5,12 +5,14 @@ most one place: *ready*, *waiting* for its time, or *processing*; what is added 
 is processed becomes due when it is done. So no key is ever worked on twice at once, and no
 wake-up is lost. Of several adds the highest priority and the shortest delay win; the order
 of ready keys is that of `lanes`. Nothing polls: getters sleep until a key is added or the
-next delay ends.
+next delay ends. A closed queue keeps what is added for whoever opens it, but no more than
+there is: keys that name nothing any more are let go, or a standby of months would hold them all.
 """
 
 import asyncio
 import heapq
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -21,6 +23,9 @@ from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.lanes import Lanes, Priority
 
 K = TypeVar("K", bound=Hashable)
+
+_FEW = 1024
+"""Keys that a closed queue holds without asking whether they still name something."""
 
 
 class QueueClosed(Exception):  # noqa: N818 - it is a state, not a failure
@@ -73,7 +78,9 @@ class Queue(Generic[K]):
         backoff: Backoff | None = None,
         clock: Clock = SYSTEM,
         metrics: QueueMetrics | None = None,
+        exists: Callable[[K], bool] = lambda _: True,
     ) -> None:
+        self._exists = exists
         self._backoff = backoff or Backoff()
         self._now = clock.monotonic
         self._metrics = metrics or QueueMetrics()
@@ -85,7 +92,9 @@ class Queue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
         self._closed = False
+        self._many = _FEW
 
     def add(self, key: K, *, priority: int | None = None, delay: float = 0.0) -> None:
         """Ask for a key to be worked on, now or after a delay.
@@ -164,6 +173,7 @@ class Queue(Generic[K]):
     def reopen(self) -> None:
         """Give out keys again, with everything that was added in between."""
         self._closed = False
+        self._many = _FEW
 
     def __len__(self) -> int:
         """How many keys are ready or wait for their time."""
@@ -190,6 +200,8 @@ class Queue(Generic[K]):
     def _put(self, key: K, priority: int, due: float, now: float) -> None:
         entry = self._entries.get(key)
         if entry is None:
+            if self._closed and len(self._entries) >= self._many:
+                self._let_go()
             entry = self._entries[key] = _Entry(priority, due)
         elif entry.ready:
             if priority > entry.priority:
@@ -206,6 +218,14 @@ class Queue(Generic[K]):
             self._make_ready(key, entry)
         else:
             self._set_timer(key, entry)
+
+    def _let_go(self) -> None:
+        """Drop keys that name nothing, and look again when there are twice as many as are left."""
+        for key in [key for key in self._entries if not self._exists(key)]:
+            entry = self._entries.pop(key)
+            if entry.ready:
+                self._ready.remove(key, entry.priority)
+        self._many = max(_FEW, 2 * len(self._entries))
 
     def _make_ready(self, key: K, entry: _Entry) -> None:
         entry.ready = True
@@ -235,18 +255,21 @@ class Queue(Generic[K]):
                 self._make_ready(key, entry)
 
     def _set_alarm(self) -> None:
-        self._silence_alarm()
-        if self._timers:
-            delay = max(0.0, self._timers[0][0] - self._now())
+        # One that rings too early sets itself anew, which is cheaper than moving it each time.
+        if self._timers and self._timers[0][0] < self._alarm_at:
+            self._silence_alarm()
+            self._alarm_at = self._timers[0][0]
+            delay = max(0.0, self._alarm_at - self._now())
             self._alarm = asyncio.get_running_loop().call_later(delay, self._on_alarm)
 
     def _silence_alarm(self) -> None:
+        self._alarm_at = math.inf
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
     def _on_alarm(self) -> None:
-        self._alarm = None
+        self._alarm, self._alarm_at = None, math.inf
         self._promote(self._now())
         if self._getters:
             self._set_alarm()

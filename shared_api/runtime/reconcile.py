@@ -61,7 +61,9 @@ class Controller:
         *,
         pace: Pace | None = None,
         clock: Clock = SYSTEM,
+        exists: Callable[[ObjectKey], bool] = lambda _: True,
     ) -> None:
+        """With `exists`, keys of objects that are gone are not kept while nobody works."""
         self.name = name
         self.pending = PendingWrites()
         self._reconcile = reconcile
@@ -74,8 +76,10 @@ class Controller:
             backoff=self._pace.backoff,
             clock=clock,
             metrics=telemetry.queue(name),
+            exists=exists,
         )
-        telemetry.watch_queue(name, self.queue.depth, lambda: self.queue.processing().values())
+        self.queue.close()
+        telemetry.watch_queue(name, self.queue)
         telemetry.read_at_scrape(
             "writes_not_yet_seen", {"controller": name}, lambda: len(self._parked)
         )
@@ -83,12 +87,15 @@ class Controller:
     async def run(self) -> None:
         """Work until cancelled or drained; a key whose work was cut short stays queued."""
         self.queue.reopen()
-        async with asyncio.TaskGroup() as parking:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(self._pace.workers):
-                    workers.create_task(self._work(parking))
-            for task in self._parked.values():
-                task.cancel()
+        try:
+            async with asyncio.TaskGroup() as parking:
+                async with asyncio.TaskGroup() as workers:
+                    for _ in range(self._pace.workers):
+                        workers.create_task(self._work(parking))
+                for task in self._parked.values():
+                    task.cancel()
+        finally:
+            self.queue.close()
 
     def drain(self) -> None:
         """Take no further keys; `run` returns when those in work are done."""

@@ -200,6 +200,28 @@ async def test_far_re_checks_of_a_busy_key_do_not_pile_up(queue: KeyQueue) -> No
     assert queue.timers() <= 129
 
 
+async def test_a_closed_queue_lets_go_of_keys_that_name_nothing(clock: Clock) -> None:
+    alive = {key(f"alive-{number}") for number in range(100)}
+    queue: KeyQueue = Queue(lambda found: found.namespace, clock=clock, exists=alive.__contains__)
+    queue.close()
+    for found in alive:
+        queue.add(found)
+    for number in range(50_000):
+        queue.add(key(f"gone-{number}"), delay=number % 2)
+    assert len(queue) < 5_000
+    assert queue.timers() < 5_000
+    queue.reopen()
+    taken = {queue.take() for _ in range(len(queue))}
+    assert alive <= taken
+
+
+async def test_an_open_queue_gives_out_keys_of_what_is_gone(clock: Clock) -> None:
+    queue: KeyQueue = Queue(lambda found: found.namespace, clock=clock, exists=lambda _: False)
+    for number in range(5_000):
+        queue.add(key(f"gone-{number}"))
+    assert len(queue) == 5_000
+
+
 async def test_it_tells_how_long_keys_are_in_work(queue: KeyQueue) -> None:
     queue.add(key("x"))
     queue.take()
