@@ -75,7 +75,7 @@ def measure(choice: Choice, sizes: Sizes, *, flat: bool) -> list[Figure]:
         with fresh_cluster(sizes.nodes, choice) as cluster:
             product = asyncio.run(scenario.with_product(cluster))
         with fresh_cluster(sizes.nodes, choice) as cluster:
-            bare = asyncio.run(scenario.without_product(cluster, product.deployed))
+            bare = asyncio.run(scenario.without_product(cluster, product))
         found = figures(product, bare, choice, sizes)
         if flat:
             more = dataclasses.replace(sizes, replicas=sizes.replicas * _LARGER)

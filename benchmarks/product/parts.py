@@ -10,6 +10,7 @@ from benchmarks.product.onlooker import EXIST, READY, RELEASED
 from benchmarks.product.processes import Controller
 from benchmarks.product.results import (
     Awaited,
+    Burst,
     Deleted,
     Deployed,
     OneByOne,
@@ -128,7 +129,7 @@ async def delete(site: Site, core: Controller, backend: Controller | None) -> De
 async def scale(site: Site, core: Controller, replicas: int) -> Scaled:
     """A set, halved and doubled again."""
     onlooker, name, pods = site.onlooker, f"scaled-{replicas}", replicas * PODS_PER_GANG
-    await onlooker.create(site.workload(name, replicas))
+    uid = await onlooker.create(site.workload(name, replicas))
     await onlooker.until(lambda: onlooker.is_content(name))
     await core.until_settled()
     began = now()
@@ -136,16 +137,14 @@ async def scale(site: Site, core: Controller, replicas: int) -> Scaled:
     down = await onlooker.until(lambda: onlooker.counts[EXIST] == pods // 2) - began
     await onlooker.until(lambda: onlooker.is_content(name))
     await core.until_settled()
-    before = await core.writes()
     began = now()
     await onlooker.scale(name, replicas)
     up = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods) - began
     await onlooker.until(lambda: onlooker.is_content(name))
     await core.until_settled()
-    done = (await core.writes() - before).total()
     await onlooker.delete(name)
     await core.until_settled()
-    return Scaled(replicas, down, up, done)
+    return Scaled(replicas, down, Burst(name, uid, replicas, pods - pods // 2, began, up))
 
 
 async def one_by_one(site: Site) -> OneByOne:

@@ -67,14 +67,28 @@ class Restarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Burst:
+    """A few gangs that came at once, and where to find what was written for them."""
+
+    name: str
+    """Of the set."""
+    uid: str
+    replicas: int
+    """That the set has in the end."""
+    pods: int
+    """That were made and released."""
+    began: float
+    """On the clock that all processes of the machine share."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Scaled:
     """Halved, and doubled again."""
 
     replicas: int
     down: float
-    up: float
-    writes: int
-    """Of core, to double it."""
+    up: Burst
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +129,12 @@ class InTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiny:
-    """A first set of ten pods."""
-
-    released: float
-    writes: int
-    """Of core, until all was told."""
-
-
-@dataclass(frozen=True, slots=True)
 class Life:
     """What happens to sets while both processes run."""
 
     deleted: Deleted
-    tiny: tuple[Tiny, ...]
+    tiny: tuple[Burst, ...]
+    """First sets of ten pods."""
     scaled: tuple[Scaled, ...]
 
 
@@ -148,16 +154,13 @@ class Replayed:
     start: Start
     writes: int
     cpu: float
+    bursts: Mapping[str, float]
+    """How long the same writes took for some of the bursts, by the name of the set."""
 
     @property
     def cpu_per_write(self) -> float:
         """What one write costs a client that does nothing else, here and now."""
         return self.cpu / self.writes
-
-    @property
-    def seconds_per_write(self) -> float:
-        """How fast this server took writes from such a client."""
-        return self.start.released / self.writes
 
 
 @dataclass(frozen=True, slots=True)

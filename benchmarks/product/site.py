@@ -15,7 +15,7 @@ from benchmarks.product.choices import Choice
 from benchmarks.product.machine import Phases
 from benchmarks.product.onlooker import RELEASED, Onlooker
 from benchmarks.product.processes import Controller, Place, cpu_of, says
-from benchmarks.product.results import Tiny
+from benchmarks.product.results import Burst
 from benchmarks.product.workload import PODS_PER_GANG, TINY_REPLICAS, Sizes, workload
 from local_cluster.api import Object
 from local_cluster.cluster import Cluster
@@ -98,18 +98,16 @@ async def furnished(
         yield site
 
 
-async def tiny(site: Site, core: Controller, name: str) -> Tiny:
+async def tiny(site: Site, core: Controller, name: str) -> Burst:
     """From the creation of ten pods' set until the pods are released."""
     onlooker, pods = site.onlooker, TINY_REPLICAS * PODS_PER_GANG
-    before = await core.writes()
     began = now()
-    await onlooker.create(site.workload(name, TINY_REPLICAS))
+    uid = await onlooker.create(site.workload(name, TINY_REPLICAS))
     released = await onlooker.until(lambda: onlooker.counts[RELEASED] == pods)
     await onlooker.until(lambda: onlooker.is_content(name), seconds=60)
-    done = (await core.writes() - before).total()
     await onlooker.delete(name)
     await core.until_settled()
-    return Tiny(released - began, done)
+    return Burst(name, uid, TINY_REPLICAS, pods, began, released - began)
 
 
 def now() -> float:
