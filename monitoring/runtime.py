@@ -123,6 +123,11 @@ _QUEUES = Row(
             f"sum by (name, priority) ({_our('workqueue_depth')}) > 0",
             "{{name}} {{priority}}",
         ),
+        _if_any(
+            "Keys that wait for their time",
+            f"sum by (name) ({_our('workqueue_waiting')}) > 0",
+            "{{name}}",
+        ),
         _one(
             "Wait for a worker (99th percentile)",
             _p99("name", "workqueue_queue_duration_seconds"),
