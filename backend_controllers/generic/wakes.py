@@ -14,7 +14,7 @@ from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api.kube.pods import Pod
 from shared_api.models import PodGang
 from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched, controller_uid, more_than_status
 
 _TOLD = ("PodScheduled", "PodBound", "Ready", "DisruptionTarget")
 
@@ -28,7 +28,8 @@ def bent(manager: str) -> Callable[[Kept | None, Kept | None], bool]:
             return False
         if new is None:
             return True
-        return (
+        # What a scheduler says in the status is most of what happens, and bends nothing.
+        return more_than_status(old, new) and (
             old.fingerprint(manager) != new.fingerprint(manager)
             or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
             or controller_uid(old) != controller_uid(new)

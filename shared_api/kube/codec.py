@@ -6,6 +6,7 @@ projection does not name is skipped by the parser and never becomes a Python obj
 module knows envelopes (object, list page, watch event), not kinds.
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
@@ -50,12 +51,17 @@ T = TypeVar("T")
 
 def share(value: Projection, held: Projection | None) -> None:
     """Let an object that is about to be kept share memory with the one that it replaces."""
-    own = getattr(value, "share_with", None)
-    if own is not None:
-        own(held)
+    if _shares(type(value)):
+        cast("Any", value).share_with(held)
     elif isinstance(value.metadata, Metadata):
         before = None if held is None else held.metadata
         value.metadata.share_with(before if isinstance(before, Metadata) else None)
+
+
+@functools.cache
+def _shares(kind: type) -> bool:
+    # Asked of the type, since a model looks for long before it says that it has no such attribute.
+    return hasattr(kind, "share_with")
 
 
 class PartialObject(msgspec.Struct, frozen=True, gc=False):
@@ -128,7 +134,9 @@ class Codec(Generic[T]):
     def one(self, body: bytes) -> T:
         """Decode one object."""
         try:
-            return self._item(self._object.decode(body))
+            if self._validate is not None:
+                return cast("T", self._validate.model_validate_json(body))
+            return cast("T", self._object.decode(body))
         except (msgspec.MsgspecError, ValueError) as error:
             raise self._refuse(error) from error
 

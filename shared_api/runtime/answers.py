@@ -51,14 +51,13 @@ class Answers:
         """Tell whether an object is as it should be."""
         metadata = observed.metadata
         answer = self._held.get((metadata.uid or "", subresource))
-        if answer is not None and answer.wanted != wanted:
-            answer = None
+        is_same = answer is not None and answer.wanted == wanted
         if answer is not None and answer.version == metadata.resource_version:
-            return True
+            return is_same
         if not isinstance(observed, Applied):
             return False
         live = observed.fingerprint(self._manager, subresource)
-        return live == wanted or (answer is not None and live == answer.live)
+        return live == wanted or (is_same and answer is not None and live == answer.live)
 
     def remember(
         self, kind: Kind, answer: Watched, wanted: bytes, observed: Watched | None = None

@@ -1,21 +1,35 @@
 """Log lines with the object in them: JSON for machines, colour for people.
 
-Messages are constant, variables are keys. What is bound in the context (controller,
-namespace, name) is in every line that is written while a key is reconciled, also in lines
-of libraries, which log through the standard library and come out in the same form.
+Messages are constant, variables are keys. What is being reconciled (controller, namespace,
+name) is in every line that is written meanwhile, also in lines of libraries, which log through
+the standard library and come out in the same form. Most reconciles write no line, so it is
+noted as one value and taken apart when somebody does.
 """
 
 import logging
 import sys
+from contextvars import ContextVar
 from typing import Literal, TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 Format = Literal["json", "human"]
 
+IN_WORK: ContextVar[tuple[str, str, str] | None] = ContextVar("in_work", default=None)
+"""Controller, namespace and name of what is being reconciled."""
+
+
+def _with_subject(logger: object, method: str, event: EventDict) -> EventDict:
+    del logger, method
+    if (subject := IN_WORK.get()) is not None:
+        for key, value in zip(("controller", "namespace", "name"), subject, strict=True):
+            event.setdefault(key, value)
+    return event
+
+
 SHARED: tuple[Processor, ...] = (
-    structlog.contextvars.merge_contextvars,
+    _with_subject,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),

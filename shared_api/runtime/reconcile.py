@@ -20,6 +20,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.lanes import Priority
+from shared_api.runtime.logs import IN_WORK
 from shared_api.runtime.outcome import (
     DONE,
     Result,
@@ -136,16 +137,15 @@ class Controller:
     async def _process(self, key: ObjectKey) -> None:
         started = self._clock.monotonic()
         self._metrics.active.inc()
+        subject = IN_WORK.set((self.name, key.namespace, key.name))
         try:
-            with structlog.contextvars.bound_contextvars(
-                controller=self.name, namespace=key.namespace, name=key.name
-            ):
-                outcome = await self._call(key)
-                if isinstance(outcome, Result):
-                    self._succeeded(key, outcome)
-                else:
-                    self._failed(key, outcome)
+            outcome = await self._call(key)
+            if isinstance(outcome, Result):
+                self._succeeded(key, outcome)
+            else:
+                self._failed(key, outcome)
         finally:
+            IN_WORK.reset(subject)
             self._metrics.active.dec()
             self._metrics.seconds.observe(self._clock.monotonic() - started)
 

@@ -30,6 +30,11 @@ async def slow_start(
     """
     left = deque(items)
     total = len(left)
+    if total <= 1:
+        # Most often there is nothing to do, or one thing, which needs no task of its own.
+        for item in left:
+            await call(item)
+        return
     errors: list[Exception] = []
     running = 0
 

@@ -1,9 +1,10 @@
 """Log lines for machines and for people."""
 
+import contextvars
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import structlog
@@ -29,10 +30,15 @@ def written(
     return out, structlog.stdlib.get_logger("toy")
 
 
+def _in_work(call: Callable[[], object]) -> None:
+    context = contextvars.copy_context()
+    context.run(logs.IN_WORK.set, ("gang", "a", "x"))
+    context.run(call)
+
+
 def test_json_lines_carry_the_object_that_is_being_worked_on() -> None:
     out, log = written("json")
-    with structlog.contextvars.bound_contextvars(controller="gang", namespace="a", name="x"):
-        log.info("applied", count=3)
+    _in_work(lambda: log.info("applied", count=3))
     line = json.loads(out.getvalue())
     assert line.pop("time").endswith("Z")
     assert line == {
@@ -48,8 +54,7 @@ def test_json_lines_carry_the_object_that_is_being_worked_on() -> None:
 
 def test_lines_of_libraries_come_out_in_the_same_form() -> None:
     out, _ = written("json")
-    with structlog.contextvars.bound_contextvars(name="x"):
-        logging.getLogger("library").warning("odd: %s", "thing")
+    _in_work(lambda: logging.getLogger("library").warning("odd: %s", "thing"))
     line = json.loads(out.getvalue())
     assert (line["message"], line["level"], line["name"]) == ("odd: thing", "warning", "x")
 

@@ -13,6 +13,7 @@ from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.logs import IN_WORK
 from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent
 from shared_api.runtime.reconcile import Controller, Pace
 from shared_api.runtime.telemetry import Telemetry
@@ -239,18 +240,18 @@ async def test_keys_run_side_by_side_up_to_the_number_of_workers(bench: Bench) -
 
 
 async def test_log_lines_of_a_reconcile_carry_its_key(bench: Bench) -> None:
-    seen: dict[str, object] = {}
+    seen: list[object] = []
 
     async def script(key: ObjectKey, call: int) -> Result | None:
-        seen.update(structlog.contextvars.get_contextvars())
+        seen.append(IN_WORK.get())
         return None
 
     bench.script = script
     async with bench.running():
         bench.controller.queue.add(X)
         await asyncio.sleep(1)
-    assert seen == {"controller": "toy", "namespace": "a", "name": "x"}
-    assert structlog.contextvars.get_contextvars() == {}
+    assert seen == [("toy", "a", "x")]
+    assert IN_WORK.get() is None
 
 
 def filled() -> Cache[PartialObject]:
