@@ -70,6 +70,10 @@ class Timing(Section):
     progress_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 5.0
     """Wait before other numbers in a message are written."""
 
+    refused_again_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """Wait before an object is tried again that the server called invalid. An admission policy answers
+    as a broken schema does, and nothing tells of its being mended."""
+
     orphan_grace_seconds: Annotated[float, Field(ge=0, le=600)] = 5.0
     """Wait after a gang is gone before its objects are looked for."""
 

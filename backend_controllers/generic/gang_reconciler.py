@@ -4,7 +4,7 @@ Woken by what a translation follows from, it translates, has the objects written
 what came of it. It writes no status: that is another controller's, which is told by the board.
 """
 
-from backend_controllers.contract import Dialect
+from backend_controllers.contract import Dialect, Translation
 from backend_controllers.generic.caches import Caches
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS
@@ -52,46 +52,54 @@ class GangReconciler:
         if gang is None:
             # The garbage collector takes the objects; the sweep takes what it does not.
             return None
-        programming = await self._program(gang)
-        if programming is None:
+        translation = self._translated(gang)
+        if translation.lacks:
             return None
+        step = await self._written(gang, translation)
+        programming = _programming(gang, translation, step)
         if programming.is_done:
             self._lifetimes.written(gang)
         self._shop.board.post(gang, programming)
-        if programming.stage is Stage.CONFLICT:
+        if step.stage is Stage.CONFLICT:
+            self._shop.metrics.conflicts.inc()
             return Result(requeue_after=LOOK_AGAIN)
+        if step.is_refused:
+            return Result(requeue_after=self._shop.settings.timing.refused_again_seconds)
         return None
 
-    async def _program(self, gang: PodGang) -> Programming | None:
-        clock, metrics = self._shop.clock, self._shop.metrics
+    def _translated(self, gang: PodGang) -> Translation:
+        clock = self._shop.clock
         started = clock.monotonic()
         translation = self._dialect.translate(gang, CacheFacts(self._caches, gang))
-        translated = clock.monotonic()
-        metrics.translate.observe(translated - started)
-        if translation.lacks:
-            return None
-        generation = gang.metadata.generation or 0
+        self._shop.metrics.translate.observe(clock.monotonic() - started)
+        return translation
+
+    async def _written(self, gang: PodGang, translation: Translation) -> Step:
+        clock = self._shop.clock
+        started = clock.monotonic()
         try:
             labels = {names.LABEL_PODGANG: gang.metadata.name}
             step = await self._writer.write(Owner(GANGS, gang, labels), translation.objects)
         except Forbidden as error:
             # Retried, since no watch announces a new role; but told of, since it may take long.
-            rejected = Programming(Stage.REJECTED, str(error), generation)
-            self._shop.board.post(gang, rejected)
+            rejected = Step(Stage.REJECTED, str(error))
+            self._shop.board.post(gang, _programming(gang, translation, rejected))
             raise
-        metrics.apply.observe(clock.monotonic() - translated)
-        if translation.refusals:
-            return Programming(
-                Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals
-            )
-        if step.stage is Stage.CONFLICT:
-            metrics.conflicts.inc()
-        if step.stage is Stage.PROGRAMMED and translation.awaits:
-            step = Step(Stage.AWAITING, translation.awaits)
-        return Programming(
-            step.stage,
-            step.message,
-            generation,
-            remarks=translation.remarks,
-            preparations=translation.preparations,
-        )
+        self._shop.metrics.apply.observe(clock.monotonic() - started)
+        return step
+
+
+def _programming(gang: PodGang, translation: Translation, step: Step) -> Programming:
+    """What there is to post about a gang whose objects came so far."""
+    generation = gang.metadata.generation or 0
+    if translation.refusals:
+        return Programming(Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals)
+    if step.stage is Stage.PROGRAMMED and translation.awaits:
+        step = Step(Stage.AWAITING, translation.awaits)
+    return Programming(
+        step.stage,
+        step.message,
+        generation,
+        remarks=translation.remarks,
+        preparations=translation.preparations,
+    )
