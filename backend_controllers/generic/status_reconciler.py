@@ -30,7 +30,7 @@ from shared_api.runtime.sources import Keys
 from shared_api.runtime.writing import Behalf, Target
 
 W = TypeVar("W", bound=Watched)
-_TOLD = frozenset({Stage.UNSUPPORTED, Stage.CONFLICT, Stage.REJECTED, Stage.OUTDATED})
+_TOLD = frozenset({Stage.CONFLICT, Stage.REJECTED, Stage.FAILED, Stage.OUTDATED})
 
 
 class StatusReconciler:
@@ -133,12 +133,11 @@ class StatusReconciler:
 
 def _is_for_people(kind: str, new: Report, *, holds: bool) -> bool:
     """Tell whether an aspect is worth an Event: what somebody may have to act on."""
-    stage = new.programming.stage
     match kind:
         case names.CONDITION_ACCEPTED:
             return not holds
         case names.CONDITION_PROGRAMMED:
-            return stage in _TOLD and stage is not Stage.UNSUPPORTED
+            return new.programming.stage in _TOLD
         case names.CONDITION_SCHEDULED:
             # The scheduler gave a reason of its own.
             return not holds and new.is_explained
