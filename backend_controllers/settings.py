@@ -68,7 +68,12 @@ class Timing(Section):
     """Wait before another reason for the same state is written, in case it passes."""
 
     progress_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 5.0
-    """Wait before other numbers in a message are written."""
+    """Wait before other numbers in a message are written. Other words of the scheduler are written as
+    soon as another reason is, if nothing was written about the gang for this time."""
+
+    refused_again_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """Wait before an object is tried again that the server called invalid. An admission policy answers
+    as a broken schema does, and nothing tells of its being mended."""
 
     orphan_grace_seconds: Annotated[float, Field(ge=0, le=600)] = 5.0
     """Wait after a gang is gone before its objects are looked for."""

@@ -134,7 +134,7 @@ class Assembly:
                 feed(
                     gangs.queue,
                     cache_read,
-                    lambda _: _unplaced(caches),
+                    _unplaced(caches),
                     when=wakes.shows_other,
                     urgent=_unhurried,
                 )
@@ -159,10 +159,14 @@ class Assembly:
                 )
                 feed(queue, cache, of_object, when=tells_other, urgent=news, delay=soon)
         for reads in dialect.reads:
+            cache_read, shows_other = caches.read[reads.resource], wakes.shows_other
             if reads.about is not None:
                 keys = statuses.noticing(_told_about(reads, dialect, caches))
-                cache_read = caches.read[reads.resource]
-                feed(queue, cache_read, keys, when=wakes.shows_other, urgent=news, delay=soon)
+                feed(queue, cache_read, keys, when=shows_other, urgent=news, delay=soon)
+            else:
+                # What is said of a gang may be about its queue, of which nobody else gives news.
+                keys = statuses.noticing(_unplaced(caches))
+                feed(queue, cache_read, keys, when=shows_other, urgent=_unhurried, delay=soon)
 
     def _add_orphans(self, dialect: Dialect, caches: Caches) -> None:
         made: list[Orphans] = []
@@ -240,15 +244,21 @@ def _told_about(
     return keys
 
 
-def _unplaced(caches: Caches) -> Iterable[ObjectKey]:
-    for found in caches.gangs:
-        status = found.status
-        conditions = status.conditions if status is not None else ()
-        if not any(
-            condition.type == names.CONDITION_SCHEDULED and condition.status == "True"
-            for condition in conditions
-        ):
-            yield key_of(found)
+def _unplaced(caches: Caches) -> Callable[[Watched], Iterable[ObjectKey]]:
+    """The gangs that are not placed, whatever has changed."""
+
+    def keys(value: Watched) -> Iterable[ObjectKey]:
+        del value
+        for found in caches.gangs:
+            status = found.status
+            conditions = status.conditions if status is not None else ()
+            if not any(
+                condition.type == names.CONDITION_SCHEDULED and condition.status == "True"
+                for condition in conditions
+            ):
+                yield key_of(found)
+
+    return keys
 
 
 def _is_gone(old: object, new: object) -> bool:

@@ -3,7 +3,7 @@
 Whoever evicts a pod marks it with the condition DisruptionTarget and deletes it in the same
 moment, so what the cache holds when a gang is looked at is often too late. Every event is
 seen here instead. A disruption is news until the gang has its minimum again and the marked
-pods are gone. Of each member only the last pod is kept, with how often the member was taken:
+pods are gone, or the mark is taken back from a pod that stays. Of each member only the last pod is kept, with how often the member was taken:
 a scheduler may take its replacements too, again and again. Surplus pods come and go; losing
 one disrupts no gang.
 """
@@ -73,7 +73,11 @@ class Disruptions:
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
-        if pod is None or not _is_marked(pod):
+        if pod is None:
+            return
+        if not _is_marked(pod):
+            if old is not None and _is_marked(old) and not pod.metadata.is_terminating:
+                self._spare(old)
             return
         owner, gang = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_PODGANG)
         # The label alone can be set by anybody, and pods may outlive their gang.
@@ -82,18 +86,30 @@ class Disruptions:
             if self._exists(key):
                 self._note(self._marked.setdefault(key, {}), pod)
 
+    def _spare(self, pod: Pod) -> None:
+        """Whoever has marked a pod does not take it."""
+        gang = pod.metadata.labels.get(names.LABEL_PODGANG, "")
+        marked = self._marked.get(ObjectKey(pod.metadata.namespace, gang), {})
+        taken = marked.get(_member(pod))
+        if taken is not None and taken.pod.metadata.uid == pod.metadata.uid:
+            del marked[_member(pod)]
+
     def _is_gone(self, pod: Pod) -> bool:
         return self._pods.get_by_uid(pod.metadata.uid) is None
 
     def _note(self, marked: dict[_Member, _Taken], pod: Pod) -> None:
-        labels = pod.metadata.labels
-        group, index = labels.get(names.LABEL_PODCLIQUE, ""), labels.get(names.LABEL_POD_INDEX)
-        member = (group, index or pod.metadata.name)
+        member = _member(pod)
         # The latest goes last, where its words are looked for.
         before = marked.pop(member, None)
         times = 0 if before is None else before.times
         is_same = before is not None and before.pod.metadata.uid == pod.metadata.uid
         marked[member] = _Taken(pod, times if is_same else times + 1)
+
+
+def _member(pod: Pod) -> _Member:
+    labels = pod.metadata.labels
+    group, index = labels.get(names.LABEL_PODCLIQUE, ""), labels.get(names.LABEL_POD_INDEX)
+    return group, index or pod.metadata.name
 
 
 def _is_marked(pod: Pod) -> bool:

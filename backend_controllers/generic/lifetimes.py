@@ -2,7 +2,8 @@
 
 A gang whose creation this process has seen is timed by its own clock. One that was there
 before is timed by the date in its metadata, which has whole seconds. Each station of a gang is
-counted once, and not again by a process that finds a gang already there.
+counted once, and not again by a process that finds a gang already there, nor when a gang that
+was thrown back comes there again, as far as its status can tell.
 """
 
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from prometheus_client import Histogram
 
 from backend_controllers.generic.metrics import BackendMetrics
+from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api import names
 from shared_api.models import PodGang
 from shared_api.runtime.cache import Cache
@@ -44,8 +46,7 @@ class Lifetimes:
         if station in passed:
             return
         passed.add(station)
-        said = gang.status.conditions if gang.status is not None else ()
-        if not any(condition.type == station and condition.status == "True" for condition in said):
+        if not _has_been_at(gang, station):
             histogram.observe(self._age(gang))
 
     def _age(self, gang: PodGang) -> float:
@@ -62,6 +63,21 @@ class Lifetimes:
         elif new is None and old is not None:
             self._seen.pop(old.metadata.uid or "", None)
             self._passed.pop(old.metadata.uid or "", None)
+
+
+def _has_been_at(gang: PodGang, station: str) -> bool:
+    """Tell whether a backend has said of a gang that it is there, now or earlier.
+
+    Everything is said for the first time at once. What does not hold, and has not since later
+    than the rest was said, has held in between.
+    """
+    conditions = gang.status.conditions if gang.status is not None else ()
+    said = {one.type: one for one in conditions if one.type in OUR_CONDITIONS}
+    about = said.get(station)
+    if about is None:
+        return False
+    first = min(one.last_transition_time for one in said.values())
+    return about.status == "True" or about.last_transition_time > first
 
 
 def _in_utc(time: datetime) -> datetime:

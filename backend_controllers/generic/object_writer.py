@@ -5,10 +5,13 @@ alone and told of. An object that the server will not change is kept or replaced
 translator says; before it is deleted, the server is asked whether it would take the new one.
 What stands in the way of a new object is one of ours that is going: the finalizers that the
 dialect names are taken off it, no others, and only from the version that was looked at.
+What is refused is tried again after a time, since an admission policy refuses as a schema does
+and may be mended; not so a change of fields that are immutable, which only we can take back.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backend_controllers.contract import Rendered, WhenRefused, Writes
 from backend_controllers.generic.caches import Caches, Kept
@@ -37,6 +40,8 @@ class Step:
 
     stage: Stage = Stage.PROGRAMMED
     message: str = ""
+    is_refused: bool = False
+    """Whether the server refuses what it may take later, of which nothing will tell us."""
 
 
 _WRITTEN = Step()
@@ -44,11 +49,18 @@ _WRITTEN = Step()
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A manifest that is not tried again on the same object, and why."""
+    """A manifest that is not tried again on the same object for now, and why."""
 
     manifest: bytes
     when_refused: WhenRefused
     message: str
+    until: float
+    """When it may be tried again; never, where only another manifest can help."""
+
+    @property
+    def step(self) -> Step:
+        """What it means for the object."""
+        return Step(Stage.OUTDATED, self.message, is_refused=self.until < math.inf)
 
     def is_of(self, rendered: Rendered, manifest: JsonObject) -> bool:
         # A translator that now wants the object replaced asks for something else.
@@ -107,7 +119,8 @@ class ObjectWriter:
                 # What follows may depend on it, and what is there may still be needed.
                 return step
             wanted.add((rendered.resource, _key(manifest)))
-            found = step if step.stage is Stage.OUTDATED else found
+            if step.stage is Stage.OUTDATED:
+                found = replace(step, is_refused=step.is_refused or found.is_refused)
         await self._remove_others(owner, wanted)
         return found
 
@@ -133,17 +146,18 @@ class ObjectWriter:
             # Something is there; the server compares fields before it looks at versions.
             return await self._meet(owner, target, manifest)
         except Invalid as error:
-            return Step(Stage.REJECTED, f"{target.resource.kind} {_key(manifest)}: {error.message}")
+            message = f"{target.resource.kind} {_key(manifest)}: {error.message}"
+            return Step(Stage.REJECTED, message, is_refused=True)
         return _WRITTEN
 
     async def _change(
         self, owner: Owner, rendered: Rendered, manifest: JsonObject, observed: Kept
     ) -> Step:
-        target = self._target(rendered.resource)
+        target, now = self._target(rendered.resource), self._shop.clock.monotonic()
         uid = observed.metadata.uid or ""
         refused = self._refused.get(uid)
-        if refused is not None and refused.is_of(rendered, manifest):
-            return Step(Stage.OUTDATED, refused.message)
+        if refused is not None and now < refused.until and refused.is_of(rendered, manifest):
+            return refused.step
         try:
             self._count(target, await self._applier.apply(target, manifest, owner.behalf))
         except Invalid as error:
@@ -151,9 +165,14 @@ class ObjectWriter:
             if replaces and await self._is_welcome(rendered.resource, manifest):
                 return await self._replace(owner, target, observed)
             name = _name(rendered.resource, observed)
-            message = f"{name} stays as it was: {error.message}"
-            self._refused[uid] = _Refusal(fingerprint(manifest), rendered.when_refused, message)
-            return Step(Stage.OUTDATED, message)
+            again = self._shop.settings.timing.refused_again_seconds
+            refused = self._refused[uid] = _Refusal(
+                fingerprint(manifest),
+                rendered.when_refused,
+                f"{name} stays as it was: {error.message}",
+                math.inf if not replaces and _is_about_fields(error) else now + again,
+            )
+            return refused.step
         return _WRITTEN
 
     async def _is_welcome(self, resource: Resource, manifest: JsonObject) -> bool:
@@ -262,6 +281,14 @@ def _conflict(resource: Resource, found: Watched) -> Step:
     controller = _controller(found)
     whose = "not ours" if controller is None else f"{controller.kind} {controller.name}'s"
     return Step(Stage.CONFLICT, f"{_name(resource, found)} exists and is {whose}")
+
+
+def _is_about_fields(error: Invalid) -> bool:
+    """Tell what the kind itself does not allow, such as another value of a field that is immutable.
+
+    A policy or a webhook refuses the object, and names no field of it.
+    """
+    return bool(error.details.causes) and all(cause.field for cause in error.details.causes)
 
 
 def _controller(value: Watched) -> OwnedBy | None:

@@ -23,6 +23,8 @@ class Stage(StrEnum):
     CONFLICT = names.REASON_CONFLICT
     REJECTED = "Rejected"
     """The API server refuses the object."""
+    FAILED = "WriteFailed"
+    """The API server cannot take the object for now, such as while a webhook is down."""
     REPLACING = "Replacing"
     """An object that cannot be changed goes, so that another can take its name."""
     AWAITING = "Awaiting"

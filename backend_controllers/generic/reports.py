@@ -4,7 +4,8 @@ Accepted and Programmed follow from writing the gang down, Scheduled and Ready f
 its pods, in the scheduler's words where it has some. They are what is true now: a gang that
 loses a member is no longer scheduled. A write costs the same whatever it says, so only what
 flips is said at once; another reason for the same state waits a moment, in case it passes;
-other numbers wait for longer; and a generation alone is worth a write only for a gang that
+other words of the scheduler do too, unless something was said shortly before; our own numbers
+wait for longer; and a generation alone is worth a write only for a gang that
 runs, about which nothing else will be said soon.
 """
 
@@ -46,8 +47,10 @@ class Worth(enum.IntEnum):
 
     NOTHING = 0
     LATER = 1
-    SOON = 2
-    NOW = 3
+    WORDS = 2
+    """The scheduler says something else for the same reason, which it may do all the time."""
+    SOON = 3
+    NOW = 4
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +62,8 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     placement_score: float | None = None
     is_explained: bool = False
     """Whether the scheduler itself says why the gang is not placed."""
+    words: str = ""
+    """What it says then, without our numbers."""
 
     def about(self, kind: str) -> Said | None:
         """What is said about one aspect."""
@@ -114,6 +119,7 @@ def report(
         programming,
         _score(words.placement_score),
         is_explained=bool(words.reason),
+        words=words.message,
     )
 
 
@@ -133,7 +139,9 @@ def worth(previous: PodGangStatus | None, report: Report) -> Worth:
         if condition.reason != said.reason:
             found = Worth.SOON
         elif condition.message != shortened(said.message):
-            found = max(found, Worth.LATER)
+            is_said = not report.words or condition.message.endswith(f": {report.words}")
+            is_other = said.kind == names.CONDITION_SCHEDULED and not said.holds and not is_said
+            found = max(found, Worth.WORDS if is_other else Worth.LATER)
     if known.placement_score != report.placement_score:
         found = max(found, Worth.LATER)
     if known.observed_generation != programming.generation and report.phase is PodGangPhase.RUNNING:

@@ -6,6 +6,7 @@ depends on what it is, so that what passes by itself is never written. A gang th
 been translated yet is left alone: the board wakes us when it is.
 """
 
+import math
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -24,13 +25,14 @@ from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodGang, PodGangPhase
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.predicates import Watched
 from shared_api.runtime.sources import Keys
 from shared_api.runtime.writing import Behalf, Target
 
 W = TypeVar("W", bound=Watched)
-_TOLD = frozenset({Stage.UNSUPPORTED, Stage.CONFLICT, Stage.REJECTED, Stage.OUTDATED})
+_TOLD = frozenset({Stage.CONFLICT, Stage.REJECTED, Stage.FAILED, Stage.OUTDATED})
 
 
 class StatusReconciler:
@@ -60,6 +62,8 @@ class StatusReconciler:
         self.gathering = Gathering(timing.gather_seconds, shop.clock)
         # Since when there is news that has not been told.
         self._since: dict[ObjectKey, float] = {}
+        # When a gang was last told of.
+        self._told_at: dict[ObjectKey, float] = {}
 
     def noticing(self, keys: Keys[W]) -> Keys[W]:
         """The same keys, and from when on there is news about them."""
@@ -92,9 +96,10 @@ class StatusReconciler:
             return None
         now = self._shop.clock.monotonic()
         since = self._since.setdefault(key, now)
-        if (rest := since + self._delays[found] - now) > 0:
+        if (rest := self._due(key, found, since) - now) > 0:
             return Result(requeue_after=rest)
         self._since.pop(key, None)
+        self._told_at[key] = now
         await self._write(gang, new, key)
         self.gathering.wrote(now)
         self._shop.metrics.mirror.observe(self._shop.clock.monotonic() - since)
@@ -103,7 +108,17 @@ class StatusReconciler:
     def forget(self, gang: PodGang) -> None:
         """A gang is gone."""
         self._shop.metrics.forget(gang.metadata.uid or "")
+        self._told_at.pop(key_of(gang), None)
         self._disruptions.forget(gang)
+
+    def _due(self, key: ObjectKey, found: Worth, since: float) -> float:
+        """When news are told that there are since then."""
+        if found is not Worth.WORDS:
+            return since + self._delays[found]
+        # On a full cluster words change with every pod that comes or goes: they are told as
+        # seldom as numbers, but those that come after a silence are told like a reason.
+        paced = self._told_at.get(key, -math.inf) + self._delays[Worth.LATER]
+        return max(since + self._delays[Worth.SOON], paced)
 
     async def _write(self, gang: PodGang, new: Report, key: ObjectKey) -> None:
         manifest = new.manifest(gang, self._shop.now())
@@ -133,12 +148,11 @@ class StatusReconciler:
 
 def _is_for_people(kind: str, new: Report, *, holds: bool) -> bool:
     """Tell whether an aspect is worth an Event: what somebody may have to act on."""
-    stage = new.programming.stage
     match kind:
         case names.CONDITION_ACCEPTED:
             return not holds
         case names.CONDITION_PROGRAMMED:
-            return stage in _TOLD and stage is not Stage.UNSUPPORTED
+            return new.programming.stage in _TOLD
         case names.CONDITION_SCHEDULED:
             # The scheduler gave a reason of its own.
             return not holds and new.is_explained

@@ -104,3 +104,29 @@ def test_a_pod_without_a_mark_is_no_disruption() -> None:
     world.changed(pod("a-0"))
     world.removed(pod("a-0"))
     assert world.told() is None
+
+
+def unmarked(value: Pod) -> Pod:
+    """The pod after its mark was taken back."""
+    mark = PodCondition("DisruptionTarget", "False", "", "")
+    status = msgspec.structs.replace(value.status, conditions=(mark,))
+    return msgspec.structs.replace(value, status=status)
+
+
+def test_a_pod_whose_mark_is_taken_back_is_not_taken_away() -> None:
+    world = World("w-0")
+    world.changed(member("a-0"))
+    world.changed(member("a-1"))
+    world.changed(unmarked(member("a-0")))
+    told = world.told(is_placed=True)
+    assert told is not None
+    assert told.message == f"1 of 2 pods are being taken away: {TAKEN}"
+    world.changed(unmarked(member("a-1")))
+    assert world.told(is_placed=True) is None
+
+
+def test_a_pod_that_goes_all_the_same_is_taken_away() -> None:
+    world = World("w-0")
+    world.changed(member("a-0"))
+    world.changed(going(unmarked(member("a-0"))))
+    assert world.told() is not None

@@ -170,7 +170,9 @@ def coloured(birds: Birds) -> Backend:
 async def test_what_cannot_be_changed_is_kept_or_replaced_as_the_translator_says(
     core_cluster: Cluster, birds: Birds, person: Onlooker, flocks: Eyes
 ) -> None:
-    async with running_backend(core_cluster, coloured(birds)) as flock:
+    # What a policy refuses is tried again so soon; a field that is immutable is not.
+    chosen = backend_settings(refused_again_seconds=0.1)
+    async with running_backend(core_cluster, coloured(birds), chosen) as flock:
         change = functools.partial(person.change, GANGS, "g")
         await person.create(gang("g", birds.name))
         await until_programmed(person, "g")

@@ -15,7 +15,9 @@ from backend_controllers.contract import (
     Reads,
     Served,
     Translation,
+    Words,
 )
+from backend_controllers.generic.kinds import GANGS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
@@ -23,15 +25,16 @@ from shared_api.kube.resources import Resource
 from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 from tests.backends.generic.flocks import Birds
-from tests.backends.generic.gangs import Eyes, gang, said, until_programmed
+from tests.backends.generic.gangs import Eyes, gang, said, until_programmed, until_said
 from tests.backends.kit import running_backend
-from tests.core.kit import Onlooker
+from tests.core.kit import Onlooker, condition
 
 pytestmark = pytest.mark.cluster
 
 NOTES = Resource("", "v1", "configmaps", "ConfigMap")
 LIMITS = Resource("", "v1", "limitranges", "LimitRange")
 OF, ABOUT = "example.com/note-of", "example.com/about-note"
+SHARED, PROBLEM = "shared", "example.com/problem"
 
 
 def gang_of(note: Watched) -> tuple[str, str] | None:
@@ -61,6 +64,26 @@ def following(birds: Birds, translated: Counter[str]) -> Backend:
             Reads(LIMITS, PartialObject, Selector(ABOUT), about=note_of, through=NOTES),
         )
         return replace(found, translate=translate, reads=reads)
+
+    return replace(birds.backend, detect=detect)
+
+
+def complaining(birds: Birds, place: str) -> Backend:
+    """The example, which here says what is wrong with a note that all gangs need."""
+
+    def detect(served: Served, options: Options) -> Dialect | Absent:
+        found = birds.backend.detect(served, options)
+        assert isinstance(found, Dialect)
+
+        def mirror(of: PodGang, facts: Facts) -> Words:
+            del of
+            note = facts.get(NOTES, place, SHARED)
+            problem = "does not exist" if note is None else note.metadata.annotations[PROBLEM]
+            return Words("NoteMissing" if note is None else "NoteWrong", f"the note {problem}")
+
+        # Its own label: other tests' notes are none of its business.
+        reads = (Reads(NOTES, PartialObject, Selector(f"{OF}={SHARED}")),)
+        return replace(found, mirror=mirror, reads=reads)
 
     return replace(birds.backend, detect=detect)
 
@@ -115,3 +138,29 @@ async def test_what_is_about_something_that_is_about_a_gang_wakes_that_gang(
         assert translated["g"] == before["g"] + 1
         assert translated["h"] == before["h"]
         assert flocks.names() == ["g", "h"]
+
+
+async def test_what_is_said_about_something_that_all_gangs_need_is_renewed_when_it_changes(
+    core_cluster: Cluster, birds: Birds, person: Onlooker
+) -> None:
+    place = person.namespace
+    async with running_backend(core_cluster, complaining(birds, place)):
+        await person.create(gang("g", birds.name))
+        await until_said(person, "g", "Scheduled", "False", "NoteMissing")
+        note: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": NOTES.kind,
+            "metadata": {
+                "name": SHARED,
+                "namespace": place,
+                "labels": {OF: SHARED},
+                "annotations": {PROBLEM: "is empty"},
+            },
+        }
+        await person.client.create(NOTES, note, field_manager="person", into=PartialObject)
+        message = await until_said(person, "g", "Scheduled", "False", "NoteWrong")
+        assert message == "0/2 pods scheduled: the note is empty"
+        await person.change(NOTES, SHARED, {"metadata": {"annotations": {PROBLEM: "is torn"}}})
+        await person.until(
+            lambda: "is torn" in condition(person.get(GANGS, "g"), "Scheduled")["message"], 60
+        )

@@ -46,6 +46,7 @@ def conditions(said: Report) -> dict[str, tuple[str, str, str]]:
 
 
 PLACED = [pod("a-0"), pod("a-1")]
+FITS_2, FITS_4 = Words("NoRoom", "fits 2 of 5"), Words("NoRoom", "fits 4 of 5")
 RUNS = [pod("a-0", ready=True), pod("a-1", ready=True)]
 
 
@@ -136,6 +137,9 @@ def test_preparations_and_scores_are_part_of_the_status() -> None:
         (told(PLACED), told(RUNS), Worth.NOW),
         (told(), told(words=Words("Unschedulable", "no room")), Worth.SOON),
         (told(), told([pod("a-0")]), Worth.LATER),
+        (told(words=FITS_2), told(words=FITS_4), Worth.WORDS),
+        (told(words=FITS_2), told([pod("a-0")], FITS_4), Worth.WORDS),
+        (told(words=FITS_2), told([pod("a-0")], FITS_2), Worth.LATER),
         (told(PLACED), told(PLACED, Words(placement_score=0.5)), Worth.LATER),
         (told(), told(programming=Programming(Stage.PROGRAMMED, generation=3)), Worth.NOTHING),
         (

@@ -1,0 +1,93 @@
+"""How soon a gang is told of, by what there is to tell."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend_controllers.contract import Dialect, Served, Words
+from backend_controllers.generic.caches import GANG, OWNER, Caches, by_gang, by_owner
+from backend_controllers.generic.lifetimes import Lifetimes
+from backend_controllers.generic.metrics import BackendMetrics
+from backend_controllers.generic.programming import Programming, Stage
+from backend_controllers.generic.status_reconciler import StatusReconciler
+from backend_controllers.generic.workshop import Workshop
+from backend_controllers.settings import Settings, Timing
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import PodGang
+from shared_api.runtime.cache import Cache
+from shared_api.runtime.clock import Clock
+from shared_api.runtime.pending import PendingWrites
+from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.watch import Changed
+from tests.backends.generic.flocks import Birds
+from tests.backends.generic.samples import NAMESPACE, gang
+from tests.runtime.writes import ScriptedClient
+
+SOON, LATER = 0.1, 5.0
+
+
+class World:
+    """A gang that waits, and a scheduler whose words a test gives."""
+
+    def __init__(self) -> None:
+        birds = Birds()
+        served = Served(frozenset({(birds.kind.group, birds.kind.version, birds.kind.plural)}))
+        dialect = birds.backend.detect(served, birds.backend.options())
+        assert isinstance(dialect, Dialect)
+        self.now = 1000.0
+        self.words = Words()
+        timing = Timing(reason_delay_seconds=SOON, progress_delay_seconds=LATER)
+        self.client, telemetry = ScriptedClient(), Telemetry()
+        metrics = BackendMetrics(telemetry, birds.name)
+        shop = Workshop(
+            birds.backend,
+            Settings(timing=timing),
+            self.client,
+            telemetry,
+            metrics,
+            clock=Clock(monotonic=lambda: self.now),
+        )
+        self._caches = Caches(
+            Cache(), Cache({GANG: by_gang}), {birds.kind: Cache({OWNER: by_owner})}
+        )
+        self._telling = StatusReconciler(
+            shop,
+            replace(dialect, mirror=lambda of, facts: self.words),
+            self._caches,
+            shop.applier(PendingWrites()),
+            Lifetimes(self._caches.gangs, metrics, shop.clock),
+        )
+        self._versions = iter(range(10, 1000))
+        self._show(gang(("a", 2, 2)))
+        shop.board.post(gang(("a", 2, 2)), Programming(Stage.PROGRAMMED, generation=2))
+
+    def _show(self, value: PodGang) -> None:
+        metadata = value.metadata.model_copy(update={"resource_version": str(next(self._versions))})
+        self._caches.gangs.take(Changed(value.model_copy(update={"metadata": metadata})))
+
+    async def until_told(self, words: Words) -> float:
+        """Seconds from the scheduler's words to their being written."""
+        self.words, began = words, self.now
+        written = len(self.client.writes)
+        while (found := await self._telling.reconcile(ObjectKey(NAMESPACE, "w-0"))) is not None:
+            assert found.requeue_after is not None
+            self.now += found.requeue_after
+        assert len(self.client.writes) == written + 1
+        self._show(gang(("a", 2, 2), status=dict(self.client.writes[-1].body["status"])))
+        return self.now - began
+
+
+def fits(number: int) -> Words:
+    return Words("NoRoom", f"fits {number} of 5")
+
+
+async def test_other_words_after_a_silence_are_told_soon_and_then_at_their_pace() -> None:
+    world = World()
+    assert await world.until_told(Words()) == 0
+    assert await world.until_told(fits(2)) == pytest.approx(SOON)
+    assert await world.until_told(fits(3)) == pytest.approx(LATER)
+    assert await world.until_told(fits(4)) == pytest.approx(LATER)
+    world.now += LATER
+    assert await world.until_told(fits(2)) == pytest.approx(SOON)
+    world.now += LATER - 1
+    assert await world.until_told(fits(3)) == pytest.approx(1)
