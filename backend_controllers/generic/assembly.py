@@ -70,13 +70,17 @@ class Assembly:
                 self._add_companion(companion, caches)
 
     def _controller(
-        self, name: str, workers: int, build: Callable[[Applier], Reconciler]
+        self,
+        name: str,
+        workers: int,
+        build: Callable[[Applier], Reconciler],
+        exists: Callable[[ObjectKey], bool],
     ) -> Controller:
         async def reconcile(key: ObjectKey) -> Result | None:
             return await made.reconcile(key)
 
         pace = Pace(workers=workers)
-        controller = Controller(name, reconcile, self._shop.telemetry, pace=pace)
+        controller = Controller(name, reconcile, self._shop.telemetry, pace=pace, exists=exists)
         made = build(self._shop.applier(controller.pending))
         self._manager.add(controller)
         return controller
@@ -87,7 +91,10 @@ class Assembly:
             Source(BACKENDS, applied(SchedulerBackend), selector=named(name))
         )
         controller = self._controller(
-            "registration", 1, lambda applier: Registration(self._shop, found, records, applier)
+            "registration",
+            1,
+            lambda applier: Registration(self._shop, found, records, applier),
+            lambda _: True,
         )
         feed(controller.queue, records, itself, when=more_than_status)
         controller.queue.add(ObjectKey("", name))
@@ -99,6 +106,7 @@ class Assembly:
             "podgang",
             workers.pod_gangs,
             lambda applier: GangReconciler(shop, dialect, caches, applier, lifetimes),
+            caches.gangs.__contains__,
         )
         statuses: list[StatusReconciler] = []
 
@@ -106,7 +114,9 @@ class Assembly:
             statuses.append(StatusReconciler(shop, dialect, caches, applier, lifetimes))
             return statuses[0]
 
-        telling = self._controller("podgang-status", workers.statuses, build)
+        telling = self._controller(
+            "podgang-status", workers.statuses, build, caches.gangs.__contains__
+        )
         shop.board.subscribe(news_of_writing(telling.queue))
         caches.gangs.subscribe(_forgetter(shop, statuses[0]))
         self._feed_gangs(gangs, dialect, caches)
@@ -175,7 +185,8 @@ class Assembly:
             made.append(Orphans(self._shop, dialect, caches, applier))
             return made[0]
 
-        controller = self._controller("orphans", 1, build)
+        # The sweep, with which every leader begins, finds what single keys would have named.
+        controller = self._controller("orphans", 1, build, lambda key: key == SWEEP)
         orphans, grace = made[0], self._shop.settings.timing.orphan_grace_seconds
 
         def look(key: ObjectKey) -> None:
@@ -207,6 +218,7 @@ class Assembly:
             f"companion-{written.plural}",
             1,
             lambda applier: CompanionReconciler(self._shop, companion, caches, applier),
+            caches.read[source].__contains__,
         )
         feed(controller.queue, caches.read[source], itself, when=wakes.shows_other)
         bent = wakes.bent(field_manager(self._shop.backend.name))

@@ -3,9 +3,9 @@
 Whoever evicts a pod marks it with the condition DisruptionTarget and deletes it in the same
 moment, so what the cache holds when a gang is looked at is often too late. Every event is
 seen here instead. A disruption is news until the gang has its minimum again and the marked
-pods are gone, or the mark is taken back from a pod that stays. Of each member only the last pod is kept, with how often the member was taken:
-a scheduler may take its replacements too, again and again. Surplus pods come and go; losing
-one disrupts no gang.
+pods are gone, or the mark is taken back from a pod that stays. Of each member only the last pod
+is kept, with how often the member was taken: a scheduler may take its replacements too, again
+and again. Surplus pods come and go; losing one disrupts no gang.
 """
 
 from collections.abc import Callable

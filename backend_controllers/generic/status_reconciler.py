@@ -69,8 +69,11 @@ class StatusReconciler:
         """The same keys, and from when on there is news about them."""
 
         def noticed(value: W) -> Iterator[ObjectKey]:
+            # What a standby sees is told by another, so nobody waits for this process to tell it.
+            leads = self._shop.fence.remaining() > 0
             for key in keys(value):
-                self._since.setdefault(key, self._shop.clock.monotonic())
+                if leads:
+                    self._since.setdefault(key, self._shop.clock.monotonic())
                 yield key
 
         return noticed
