@@ -193,6 +193,8 @@ class Dialect:
     companions: tuple[Companion, ...] = ()
     follows_pods: bool = False
     """Whether a gang is translated again when its pods are released, bound or lost."""
+    surplus_stands_in: bool = False
+    """Whether the scheduler takes any pods of a group for its minimum, and not only the members."""
     warning: str = ""
     """What users of this backend must know, such as that gangs are not guaranteed."""
 

@@ -5,7 +5,7 @@ moment, so what the cache holds when a gang is looked at is often too late. Ever
 seen here instead. A disruption is news until the gang has its minimum again and the marked
 pods are gone. Of each member only the last pod is kept, with how often the member was taken:
 a scheduler may take its replacements too, again and again. Surplus pods come and go; losing
-one disrupts no gang.
+one disrupts no gang unless it stands in for a member, which only the count of pods can tell.
 """
 
 from collections.abc import Callable
@@ -46,8 +46,15 @@ class _Taken:
 class Disruptions:
     """The marked pods of each gang."""
 
-    def __init__(self, pods: Cache[Pod], exists: Callable[[ObjectKey], bool]) -> None:
+    def __init__(
+        self,
+        pods: Cache[Pod],
+        exists: Callable[[ObjectKey], bool],
+        *,
+        surplus_stands_in: bool = False,
+    ) -> None:
         self._pods = pods
+        self._surplus_stands_in = surplus_stands_in
         self._exists = exists
         self._marked: dict[ObjectKey, dict[_Member, _Taken]] = {}
         pods.subscribe(self._on_pod)
@@ -64,7 +71,11 @@ class Disruptions:
         if not marked:
             del self._marked[key]
         minimums = {group.name: group.min_replicas for group in gang.spec.podgroups}
-        hit = [one for one in marked.values() if is_member(one.pod, _minimum(one.pod, minimums))]
+        hit = [
+            one
+            for one in marked.values()
+            if self._surplus_stands_in or is_member(one.pod, _minimum(one.pod, minimums))
+        ]
         return _told(hit, sum(minimums.values())) if hit else None
 
     def forget(self, gang: PodGang) -> None:
@@ -73,7 +84,7 @@ class Disruptions:
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
-        if pod is None or not _is_marked(pod):
+        if pod is None or not is_marked(pod):
             return
         owner, gang = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_PODGANG)
         # The label alone can be set by anybody, and pods may outlive their gang.
@@ -96,7 +107,8 @@ class Disruptions:
         marked[member] = _Taken(pod, times if is_same else times + 1)
 
 
-def _is_marked(pod: Pod) -> bool:
+def is_marked(pod: Pod) -> bool:
+    """Tell whether somebody is about to take a pod away."""
     target = pod.condition(DISRUPTION_TARGET)
     return target is not None and target.status == "True"
 
@@ -112,4 +124,5 @@ def _told(hit: list[_Taken], members: int) -> Disruption:
     word = REASON_PREEMPTED if reason == _PREEMPTED else reason or DISRUPTION_TARGET
     times = sum(taken.times for taken in hit)
     again = f" ({times} times so far)" if times > len(hit) else ""
-    return Disruption(word, f"{len(hit)} of {members} pods are being taken away{again}: {text}")
+    taken = min(len(hit), members)
+    return Disruption(word, f"{taken} of {members} pods are being taken away{again}: {text}")

@@ -31,11 +31,13 @@ def member(name: str, reason: str = "PreemptionByScheduler", owner: str = "PodCl
 class World:
     """Pods that change, and who looks at them."""
 
-    def __init__(self, *gangs: str) -> None:
+    def __init__(self, *gangs: str, surplus_stands_in: bool = False) -> None:
         self._versions = itertools.count(10)
         self.pods: Cache[Pod] = Cache()
         self.seen = Disruptions(
-            self.pods, {ObjectKey(NAMESPACE, name) for name in gangs}.__contains__
+            self.pods,
+            {ObjectKey(NAMESPACE, name) for name in gangs}.__contains__,
+            surplus_stands_in=surplus_stands_in,
         )
 
     def changed(self, value: Pod) -> None:
@@ -97,6 +99,15 @@ def test_surplus_pods_strangers_and_gangs_that_are_gone_do_not_count() -> None:
     away = World()
     away.changed(member("a-0"))
     assert away.told() is None
+
+
+def test_surplus_that_stands_in_for_members_is_told_of_in_their_number() -> None:
+    world = World("w-0", surplus_stands_in=True)
+    world.changed(member("a-2"))
+    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being taken away: {TAKEN}")
+    world.changed(member("a-1"))
+    world.changed(member("a-0"))
+    assert world.told() == Disruption("Preempted", f"2 of 2 pods are being taken away: {TAKEN}")
 
 
 def test_a_pod_without_a_mark_is_no_disruption() -> None:

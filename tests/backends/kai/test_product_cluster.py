@@ -12,6 +12,7 @@ from local_cluster.schedulers.kai import QUEUE
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.resources import NODES, PODS
 from tests.backends.kai.live import Stage
 from tests.backends.kit import backend_settings, running_backend
 from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
@@ -74,6 +75,40 @@ async def test_a_set_that_does_not_fit_says_so_until_there_is_room(
         await stage.add_node(2)
         await person.until(lambda: holds(person.get(GANGS, "w-0"), "Ready"), SECONDS)
         assert condition(person.one(GANGS, "w-0"), "Scheduled")["message"] == "3/3 pods scheduled"
+
+
+async def test_a_gang_runs_with_any_pods_that_make_up_its_minimum(
+    kai_with_gangs: Cluster, stage: Stage
+) -> None:
+    for index in range(3):
+        await stage.add_node(index)
+    pod = {"nodeSelector": {"stage": stage.namespace}}
+    chosen = {"grove.io/scheduler-backend": "kai", "kai.scheduler/queue": QUEUE}
+    async with (
+        running_operator(kai_with_gangs),
+        running_backend(kai_with_gangs, BACKEND) as backend,
+        Onlooker(stage.client, stage.namespace).watching() as person,
+    ):
+        role = clique("a", 3, minAvailable=2, cpu="20", podSpec=pod)
+        await person.create(pcs("w", role, annotations=chosen))
+        await person.until_ready(3, SECONDS)
+        lost = person.pods_of("w-0-a")["0"]
+        full = Patch({"spec": {"unschedulable": True}})
+        await stage.client.patch(NODES, lost.spec["nodeName"], patch=full, field_manager="person")
+        await person.delete(lost, PODS)
+
+        def lacks_room() -> bool:
+            made = person.pods_of("w-0-a").get("0")
+            said = condition(made, "PodScheduled")
+            return made is not None and said.get("reason") == "Unschedulable"
+
+        await person.until(lacks_room, SECONDS)
+        await backend.until_idle()
+        gang = person.one(GANGS, "w-0")
+        assert condition(gang, "Scheduled")["message"] == "2/2 pods scheduled"
+        assert holds(gang, "Scheduled")
+        assert holds(gang, "Ready")
+        assert gang.status["phase"] == "Running"
 
 
 async def test_a_topology_follows_its_binding(kai_with_gangs: Cluster, stage: Stage) -> None:
