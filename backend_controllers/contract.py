@@ -100,6 +100,8 @@ class Words:
     """The scheduler's text, cleaned of noise and with its numbers."""
     disruption: str = ""
     """Who takes the gang's room and why, while that goes on."""
+    disruption_reason: str = ""
+    """The same in one word, in CamelCase; empty when the scheduler has no word for it."""
     placement_score: float | None = None
     """How good the placement is, where the scheduler says so."""
     remarks: tuple[str, ...] = ()
