@@ -5,14 +5,15 @@ moment, so what the cache holds when a gang is looked at is often too late. Ever
 seen here instead. A disruption is news until the gang has its minimum again and the marked
 pods are gone. Of each member only the last pod is kept, with how often the member was taken:
 a scheduler may take its replacements too, again and again. Surplus pods come and go; losing
-one disrupts no gang unless it stands in for a member, which only the count of pods can tell.
+one disrupts no gang unless it stands in for a member. Where it may, losing a member disrupts none
+that has enough others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend_controllers.generic.counting import is_member
+from backend_controllers.generic.counting import count, is_member
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -59,8 +60,8 @@ class Disruptions:
         self._marked: dict[ObjectKey, dict[_Member, _Taken]] = {}
         pods.subscribe(self._on_pod)
 
-    def of(self, gang: PodGang, *, is_placed: bool) -> Disruption | None:
-        """What happens to a gang now, if anything does."""
+    def of(self, gang: PodGang, pods: Sequence[Pod], *, is_placed: bool) -> Disruption | None:
+        """What happens to a gang with these pods now, if anything does."""
         key = ObjectKey(gang.metadata.namespace or "", gang.metadata.name)
         marked = self._marked.get(key)
         if marked is None:
@@ -70,6 +71,8 @@ class Disruptions:
                 del marked[member]
         if not marked:
             del self._marked[key]
+        if self._is_spared(gang, pods):
+            return None
         minimums = {group.name: group.min_replicas for group in gang.spec.podgroups}
         hit = [
             one
@@ -84,7 +87,7 @@ class Disruptions:
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
-        if pod is None or not is_marked(pod):
+        if pod is None or not _is_marked(pod):
             return
         owner, gang = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_PODGANG)
         # The label alone can be set by anybody, and pods may outlive their gang.
@@ -92,6 +95,11 @@ class Disruptions:
             key = ObjectKey(pod.metadata.namespace, gang)
             if self._exists(key):
                 self._note(self._marked.setdefault(key, {}), pod)
+
+    def _is_spared(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
+        """Tell whether others stand in for the pods that are marked."""
+        staying = [pod for pod in pods if not _is_marked(pod)]
+        return self._surplus_stands_in and count(gang, staying, surplus_stands_in=True).is_scheduled
 
     def _is_gone(self, pod: Pod) -> bool:
         return self._pods.get_by_uid(pod.metadata.uid) is None
@@ -107,8 +115,7 @@ class Disruptions:
         marked[member] = _Taken(pod, times if is_same else times + 1)
 
 
-def is_marked(pod: Pod) -> bool:
-    """Tell whether somebody is about to take a pod away."""
+def _is_marked(pod: Pod) -> bool:
     target = pod.condition(DISRUPTION_TARGET)
     return target is not None and target.status == "True"
 

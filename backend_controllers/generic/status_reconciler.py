@@ -6,13 +6,13 @@ depends on what it is, so that what passes by itself is never written. A gang th
 been translated yet is left alone: the board wakes us when it is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeVar
 
 from backend_controllers.contract import Dialect
 from backend_controllers.generic.caches import Caches
-from backend_controllers.generic.counting import GangCount, count
-from backend_controllers.generic.disruptions import Disruption, Disruptions, is_marked
+from backend_controllers.generic.counting import count
+from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
@@ -22,7 +22,6 @@ from backend_controllers.generic.reports import Report, Worth, report, worth
 from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.pods import Pod
 from shared_api.models import PodGang, PodGangPhase
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
@@ -85,8 +84,9 @@ class StatusReconciler:
             return None
         facts = CacheFacts(self._caches, gang)
         words = self._dialect.mirror(gang, facts)
-        counted = self._count(gang, facts.pods)
-        disruption = self._disruption(gang, facts.pods, counted)
+        stands_in = self._dialect.surplus_stands_in
+        counted = count(gang, facts.pods, surplus_stands_in=stands_in)
+        disruption = self._disruptions.of(gang, facts.pods, is_placed=counted.is_scheduled)
         new = report(gang, programming, counted, words, disruption)
         is_running = new.phase is PodGangPhase.RUNNING
         self._shop.board.read(gang.metadata.uid or "", is_running=is_running)
@@ -109,18 +109,6 @@ class StatusReconciler:
         """A gang is gone."""
         self._shop.metrics.forget(gang.metadata.uid or "")
         self._disruptions.forget(gang)
-
-    def _count(self, gang: PodGang, pods: Sequence[Pod]) -> GangCount:
-        return count(gang, pods, surplus_stands_in=self._dialect.surplus_stands_in)
-
-    def _disruption(
-        self, gang: PodGang, pods: Sequence[Pod], counted: GangCount
-    ) -> Disruption | None:
-        found = self._disruptions.of(gang, is_placed=counted.is_scheduled)
-        if found is None or not self._dialect.surplus_stands_in:
-            return found
-        staying = self._count(gang, [pod for pod in pods if not is_marked(pod)])
-        return None if staying.is_scheduled else found
 
     async def _write(self, gang: PodGang, new: Report, key: ObjectKey) -> None:
         manifest = new.manifest(gang, self._shop.now())

@@ -48,8 +48,8 @@ class World:
     def removed(self, value: Pod) -> None:
         self.pods.take(Removed(value))
 
-    def told(self, *, is_placed: bool = False) -> Disruption | None:
-        return self.seen.of(GANG, is_placed=is_placed)
+    def told(self, *pods: Pod, is_placed: bool = False) -> Disruption | None:
+        return self.seen.of(GANG, pods, is_placed=is_placed)
 
 
 def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
@@ -108,6 +108,17 @@ def test_surplus_that_stands_in_for_members_is_told_of_in_their_number() -> None
     world.changed(member("a-1"))
     world.changed(member("a-0"))
     assert world.told() == Disruption("Preempted", f"2 of 2 pods are being taken away: {TAKEN}")
+
+
+def test_a_gang_that_has_enough_others_is_not_disrupted_where_surplus_stands_in() -> None:
+    marked, others = member("a-0"), (pod("a-1"), pod("a-2"))
+    world = World("w-0", surplus_stands_in=True)
+    world.changed(marked)
+    assert world.told(marked, *others, is_placed=True) is None
+    assert world.told(marked, others[0], is_placed=True) is not None
+    apart = World("w-0")
+    apart.changed(marked)
+    assert apart.told(marked, *others, is_placed=True) is not None
 
 
 def test_a_pod_without_a_mark_is_no_disruption() -> None:
