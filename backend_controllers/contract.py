@@ -100,6 +100,8 @@ class Words:
     """The scheduler's text, cleaned of noise and with its numbers."""
     disruption: str = ""
     """Who takes the gang's room and why, while that goes on."""
+    disruption_reason: str = ""
+    """The same in one word, in CamelCase; empty when the scheduler has no word for it."""
     placement_score: float | None = None
     """How good the placement is, where the scheduler says so."""
     remarks: tuple[str, ...] = ()
@@ -193,6 +195,8 @@ class Dialect:
     companions: tuple[Companion, ...] = ()
     follows_pods: bool = False
     """Whether a gang is translated again when its pods are released, bound or lost."""
+    surplus_stands_in: bool = False
+    """Whether the scheduler takes any pods of a group for its minimum, and not only the members."""
     warning: str = ""
     """What users of this backend must know, such as that gangs are not guaranteed."""
 

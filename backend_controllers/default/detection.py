@@ -162,8 +162,11 @@ def _tree(options: DefaultOptions) -> Dialect:
         },
         preparation=membership.in_leaf(options.scheduler_name),
         translate=tree.translate,
-        mirror=functools.partial(mirroring.mirror_groups, POD_GROUPS_V1BETA1),
+        mirror=functools.partial(
+            mirroring.mirror_groups, POD_GROUPS_V1BETA1, surplus_stands_in=True
+        ),
         writes=(workloads, composites, pod_groups),
+        surplus_stands_in=True,
     )
 
 

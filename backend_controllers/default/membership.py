@@ -11,7 +11,7 @@ field itself has a different form in every version), and only those that can joi
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from shared_api import names
 from shared_api.kube.pods import Pod
@@ -102,10 +102,13 @@ def _prepared(joined: str, spec: PodSpecPatch, surplus: PodPatch | None) -> PodP
     return PodPreparationSpec(mode=PreparationMode.STATIC, members=members, surplus=surplus)
 
 
-def members(gang: PodGang, pods: Sequence[Pod]) -> tuple[tuple[str, Pod], ...]:
+def members(
+    gang: PodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False
+) -> tuple[tuple[str, Pod], ...]:
     """The pods that the gang cannot do without, each with the name of its group.
 
-    A pod to which nobody gave an index was made by hand and counts as a member.
+    Where surplus stands in for them these are all pods. A pod to which nobody gave an index was
+    made by hand and counts as a member.
     """
     group_of = {
         reference.name: group for group in gang.spec.podgroups for reference in group.pod_references
@@ -115,7 +118,7 @@ def members(gang: PodGang, pods: Sequence[Pod]) -> tuple[tuple[str, Pod], ...]:
         for pod in pods
         if (group := group_of.get(pod.metadata.name)) is not None
         and pod.status.phase not in _ENDED
-        and _index(pod) < group.min_replicas
+        and (surplus_stands_in or _index(pod) < group.min_replicas)
     )
 
 
@@ -134,13 +137,20 @@ def outsiders(gang: PodGang, pods: Sequence[Pod], joined: Joined) -> Counter[str
 
 def is_placed(gang: PodGang, pods: Sequence[Pod]) -> bool:
     """Tell whether the minimum of every group has nodes."""
-    return has_minimum(gang, members(gang, pods))
+    return not groups_below(gang, (group for group, pod in members(gang, pods) if is_bound(pod)))
 
 
-def has_minimum(gang: PodGang, found: Sequence[tuple[str, Pod]]) -> bool:
-    """Tell the same from the members."""
-    bound = Counter(group for group, pod in found if pod.spec.node_name)
-    return all(bound[group.name] >= group.min_replicas for group in gang.spec.podgroups)
+def is_bound(pod: Pod) -> bool:
+    """Tell whether a pod has a node."""
+    return bool(pod.spec.node_name)
+
+
+def groups_below(gang: PodGang, groups: Iterable[str]) -> frozenset[str]:
+    """The groups whose minimum is not reached by pods of these groups."""
+    found = Counter(groups)
+    return frozenset(
+        group.name for group in gang.spec.podgroups if found[group.name] < group.min_replicas
+    )
 
 
 def _index(pod: Pod) -> int:

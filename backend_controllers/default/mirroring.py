@@ -11,7 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from backend_controllers.contract import Facts, Words
-from backend_controllers.default.membership import GATE, gang_name, has_minimum, members
+from backend_controllers.default.membership import (
+    GATE,
+    gang_name,
+    groups_below,
+    is_bound,
+    members,
+)
 from backend_controllers.default.served import GroupCondition, PodGroup
 from backend_controllers.default.words import cleaned, names_nodes
 from shared_api.kube.pods import Pod
@@ -32,15 +38,17 @@ _GROUPS_SHOWN = 4
 _NOTHING_TO_SAY = Words()
 
 
-def mirror_groups(groups: Resource, gang: PodGang, facts: Facts) -> Words:
+def mirror_groups(
+    groups: Resource, gang: PodGang, facts: Facts, *, surplus_stands_in: bool = False
+) -> Words:
     """What is to say about a gang that has PodGroups of this kind."""
     found = tuple(group for group in facts.owned(groups) if isinstance(group, PodGroup))
-    return _mirror(gang, facts, found)
+    return _mirror(gang, members(gang, facts.pods, surplus_stands_in=surplus_stands_in), found)
 
 
-def mirror_pods(gang: PodGang, facts: Facts) -> Words:
+def mirror_pods(gang: PodGang, facts: Facts, *, surplus_stands_in: bool = False) -> Words:
     """What is to say about a gang of which only the pods tell anything."""
-    return _mirror(gang, facts, ())
+    return _mirror(gang, members(gang, facts.pods, surplus_stands_in=surplus_stands_in), ())
 
 
 def failures_of(group: Watched) -> tuple[GroupCondition, ...]:
@@ -54,15 +62,18 @@ def _is_failure(condition: GroupCondition) -> bool:
     return condition.type in _GROUP_CONDITIONS and condition.status == "False"
 
 
-def _mirror(gang: PodGang, facts: Facts, groups: Sequence[PodGroup]) -> Words:
-    found = members(gang, facts.pods)
-    if has_minimum(gang, found):
+def _mirror(gang: PodGang, found: Sequence[tuple[str, Pod]], groups: Sequence[PodGroup]) -> Words:
+    short = groups_below(gang, (group for group, pod in found if is_bound(pod)))
+    if not short:
         return _NOTHING_TO_SAY
-    pods = tuple(pod for _, pod in found)
-    if any(pod.is_gated for pod in pods):
-        return Words(*_held(pods))
-    waiting = tuple(pod for pod in pods if not pod.spec.node_name)
+    # More than enough may be free while somebody holds a pod back.
+    lacking = groups_below(gang, (group for group, pod in found if not pod.is_gated))
+    held = tuple(pod for group, pod in found if group in lacking and pod.is_gated)
+    if held:
+        return Words(*_held(held))
+    waiting = tuple(pod for group, pod in found if group in short and not is_bound(pod))
     reason, message = _why_not(gang, groups, waiting)
+    pods = tuple(pod for _, pod in found)
     remarks = (ONE_BY_ONE,) if groups and _is_split(groups, pods) else ()
     return Words(reason, message, remarks=remarks)
 

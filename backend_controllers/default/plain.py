@@ -5,6 +5,8 @@ guaranteed. A gang that asks for a topology is still refused: that would not be 
 was asked for, but something else.
 """
 
+import functools
+
 from backend_controllers.contract import Dialect, Facts, Translation
 from backend_controllers.default import asking, membership, mirroring
 from backend_controllers.default.asking import Counts, Features
@@ -26,7 +28,8 @@ def dialect(options: DefaultOptions, why: str) -> Dialect:
         capabilities=frozenset({names.CAPABILITY_PLAIN_SCHEDULING}),
         preparation=membership.plain(options.scheduler_name),
         translate=translate,
-        mirror=mirroring.mirror_pods,
+        mirror=functools.partial(mirroring.mirror_pods, surplus_stands_in=True),
+        surplus_stands_in=True,
         warning=f"gangs are not guaranteed, their pods are scheduled one by one: {why}",
     )
 

@@ -1,9 +1,10 @@
 """How far the pods of a gang are, counted the same way for every scheduler.
 
-A pod counts for the group that refers to it, while it neither ended nor is going away. Only
-members count: surplus pods may be placed while the gang is not, so they prove nothing. A
-member is told by its index, which is below the group's minimum; a pod to which nobody gave an
-index was made by hand and counts as a member.
+A pod counts for the group that refers to it, while it neither ended nor is going away. Where
+the scheduler keeps surplus pods apart only members count: surplus may be placed while the gang
+is not, so it proves nothing. Where all pods of a group are alike to it, any of them make up the
+minimum. A member is told by its index, which is below the group's minimum; a pod to which nobody
+gave an index was made by hand and counts as a member.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,18 +71,20 @@ class GangCount(msgspec.Struct, frozen=True, gc=False):
         return group.removeprefix(f"{self.gang}-")
 
 
-def count(gang: PodGang, pods: Sequence[Pod]) -> GangCount:
+def count(gang: PodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False) -> GangCount:
     """How far these pods of a gang are."""
-    live = {pod.metadata.name: pod for pod in pods if is_live(pod)}
-    groups = tuple(_count(group, live) for group in gang.spec.podgroups)
+    placed = {pod.metadata.name: pod for pod in pods if pod.spec.node_name and is_live(pod)}
+    groups = tuple(
+        _count(group, placed, anybody=surplus_stands_in) for group in gang.spec.podgroups
+    )
     return GangCount(gang.metadata.name, groups)
 
 
-def _count(group: PodGroup, live: dict[str, Pod]) -> GroupCount:
+def _count(group: PodGroup, placed: dict[str, Pod], *, anybody: bool) -> GroupCount:
     scheduled = ready = 0
-    for reference in group.pod_references if live else ():
-        pod = live.get(reference.name)
-        if pod is None or not pod.spec.node_name or not is_member(pod, group.min_replicas):
+    for reference in group.pod_references if placed else ():
+        pod = placed.get(reference.name)
+        if pod is None or not (anybody or is_member(pod, group.min_replicas)):
             continue
         scheduled += 1
         ready += pod.is_ready

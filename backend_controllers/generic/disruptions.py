@@ -5,14 +5,15 @@ moment, so what the cache holds when a gang is looked at is often too late. Ever
 seen here instead. A disruption is news until the gang has its minimum again and the marked
 pods are gone, or the mark is taken back from a pod that stays. Of each member only the last pod
 is kept, with how often the member was taken: a scheduler may take its replacements too, again
-and again. Surplus pods come and go; losing one disrupts no gang.
+and again. Surplus pods come and go; losing one disrupts no gang unless it stands in for a member.
+Where it may, losing a member disrupts none that has enough others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend_controllers.generic.counting import is_member
+from backend_controllers.generic.counting import count, is_member
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -46,14 +47,21 @@ class _Taken:
 class Disruptions:
     """The marked pods of each gang."""
 
-    def __init__(self, pods: Cache[Pod], exists: Callable[[ObjectKey], bool]) -> None:
+    def __init__(
+        self,
+        pods: Cache[Pod],
+        exists: Callable[[ObjectKey], bool],
+        *,
+        surplus_stands_in: bool = False,
+    ) -> None:
         self._pods = pods
+        self._surplus_stands_in = surplus_stands_in
         self._exists = exists
         self._marked: dict[ObjectKey, dict[_Member, _Taken]] = {}
         pods.subscribe(self._on_pod)
 
-    def of(self, gang: PodGang, *, is_placed: bool) -> Disruption | None:
-        """What happens to a gang now, if anything does."""
+    def of(self, gang: PodGang, pods: Sequence[Pod], *, is_placed: bool) -> Disruption | None:
+        """What happens to a gang with these pods now, if anything does."""
         key = ObjectKey(gang.metadata.namespace or "", gang.metadata.name)
         marked = self._marked.get(key)
         if marked is None:
@@ -63,8 +71,14 @@ class Disruptions:
                 del marked[member]
         if not marked:
             del self._marked[key]
+        if self._is_spared(gang, pods):
+            return None
         minimums = {group.name: group.min_replicas for group in gang.spec.podgroups}
-        hit = [one for one in marked.values() if is_member(one.pod, _minimum(one.pod, minimums))]
+        hit = [
+            one
+            for one in marked.values()
+            if self._surplus_stands_in or is_member(one.pod, _minimum(one.pod, minimums))
+        ]
         return _told(hit, sum(minimums.values())) if hit else None
 
     def forget(self, gang: PodGang) -> None:
@@ -93,6 +107,11 @@ class Disruptions:
         taken = marked.get(_member(pod))
         if taken is not None and taken.pod.metadata.uid == pod.metadata.uid:
             del marked[_member(pod)]
+
+    def _is_spared(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
+        """Tell whether others stand in for the pods that are marked."""
+        staying = [pod for pod in pods if not _is_marked(pod)]
+        return self._surplus_stands_in and count(gang, staying, surplus_stands_in=True).is_scheduled
 
     def _is_gone(self, pod: Pod) -> bool:
         return self._pods.get_by_uid(pod.metadata.uid) is None
@@ -128,4 +147,5 @@ def _told(hit: list[_Taken], members: int) -> Disruption:
     word = REASON_PREEMPTED if reason == _PREEMPTED else reason or DISRUPTION_TARGET
     times = sum(taken.times for taken in hit)
     again = f" ({times} times so far)" if times > len(hit) else ""
-    return Disruption(word, f"{len(hit)} of {members} pods are being taken away{again}: {text}")
+    taken = min(len(hit), members)
+    return Disruption(word, f"{taken} of {members} pods are being taken away{again}: {text}")

@@ -103,8 +103,8 @@ def report(
     """What is to be said about a gang whose pods and whose scheduler say this."""
     if words.disruption:
         # The scheduler knows more than it writes on pods, such as for whom they make room.
-        reason = REASON_PREEMPTED if disruption is None else disruption.reason
-        disruption = Disruption(reason, words.disruption)
+        seen = REASON_PREEMPTED if disruption is None else disruption.reason
+        disruption = Disruption(_word(words.disruption_reason) or seen, words.disruption)
     said = [
         _accepted(programming),
         _programmed(programming, words),

@@ -51,7 +51,11 @@ class StatusReconciler:
         self._caches = caches
         self._applier = applier
         self._lifetimes = lifetimes
-        self._disruptions = Disruptions(caches.pods, lambda key: key in caches.gangs)
+        self._disruptions = Disruptions(
+            caches.pods,
+            lambda key: key in caches.gangs,
+            surplus_stands_in=dialect.surplus_stands_in,
+        )
         self._target = Target(GANGS, caches.gangs)
         timing = shop.settings.timing
         self._delays = {
@@ -87,8 +91,9 @@ class StatusReconciler:
             return None
         facts = CacheFacts(self._caches, gang)
         words = self._dialect.mirror(gang, facts)
-        counted = count(gang, facts.pods)
-        disruption = self._disruptions.of(gang, is_placed=counted.is_scheduled)
+        stands_in = self._dialect.surplus_stands_in
+        counted = count(gang, facts.pods, surplus_stands_in=stands_in)
+        disruption = self._disruptions.of(gang, facts.pods, is_placed=counted.is_scheduled)
         new = report(gang, programming, counted, words, disruption)
         is_running = new.phase is PodGangPhase.RUNNING
         self._shop.board.read(gang.metadata.uid or "", is_running=is_running)

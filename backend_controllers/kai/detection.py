@@ -121,6 +121,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         writes=(Writes(PODGROUPS, ObservedPodGroup),),
         reads=_reads(features),
         companions=(COMPANION,) if features.topology else (),
+        surplus_stands_in=True,
         warning=_warning(features),
     )
 

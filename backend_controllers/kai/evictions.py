@@ -2,10 +2,15 @@
 
 The victim's PodGroup shows nothing of a preemption before KAI v0.17; the events do, on every
 version, and outlast the pods by an hour. An eviction is news until KAI starts the gang
-again, which it notes on the PodGroup.
+again, which it notes on the PodGroup, or the gang has its minimum again.
+
+An event does not say whether it took members or surplus, and what is lost long after it is not
+the evictor's doing. So it has to belong to the loss: once the status says since when the gang
+lacks its minimum, by its time, and before that by the name of a pod that is just going.
 """
 
-from datetime import datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 from backend_controllers.contract import Facts
 from backend_controllers.kai.api import (
@@ -19,10 +24,16 @@ from backend_controllers.kai.api import (
     ObservedPodGroup,
     gang_of,
 )
+from shared_api import names
+from shared_api.models import Condition, PodGang
 from shared_api.runtime.predicates import Watched
 
 # Recorders merge what they take for repetitions.
 _MERGED = "(combined from similar events): "
+# Between the loss of a gang's minimum and the time that its status gives for it; this process may
+# have been away.
+_NOTICED_WITHIN = timedelta(minutes=2)
+_NAMED = re.compile(r"\bPod [^/\s]+/(?P<pod>\S+)")
 _WORDS = {
     "preempt": ("Preempted", "preempted"),
     "reclaim": ("Reclaimed", "reclaimed for its queue's share"),
@@ -53,12 +64,15 @@ def last_start(pod_group: ObservedPodGroup) -> datetime | None:
     return time_of(pod_group.metadata.annotations.get(KEY_LAST_START, ""))
 
 
-def last_eviction(pod_group: ObservedPodGroup, facts: Facts) -> ObservedEvent | None:
-    """The latest eviction since KAI last placed the gang."""
+def last_eviction(gang: PodGang, pod_group: ObservedPodGroup, facts: Facts) -> ObservedEvent | None:
+    """The latest eviction that may have cost the gang its minimum, since KAI last placed it."""
     started = last_start(pod_group)
     if started is None:
         # It has never had room that could be taken; this spares most gangs the search.
         return None
+    told = _scheduled(gang)
+    since = max(started, _earliest(told)) if told is not None else started
+    going = _going(gang, facts) if told is not None and told.status == "True" else None
     latest: tuple[datetime, str] | None = None
     found: ObservedEvent | None = None
     for event in facts.all(EVENTS):
@@ -66,12 +80,37 @@ def last_eviction(pod_group: ObservedPodGroup, facts: Facts) -> ObservedEvent | 
             continue
         at = time_of(event.at)
         # Both are whole seconds, so that the same second may mean after it.
-        if at is None or at < started:
+        if at is None or at < since or (going is not None and not _takes_any(event, going)):
             continue
         rank = (at, event.metadata.name)
         if latest is None or rank > latest:
             latest, found = rank, event
     return found
+
+
+def _scheduled(gang: PodGang) -> Condition | None:
+    conditions = gang.status.conditions if gang.status is not None else ()
+    return next((one for one in conditions if one.type == names.CONDITION_SCHEDULED), None)
+
+
+def _earliest(told: Condition) -> datetime:
+    """The time before which nothing can have cost a gang what it lacks now."""
+    at = told.last_transition_time
+    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return at if told.status == "True" else at - _NOTICED_WITHIN
+
+
+def _takes_any(event: ObservedEvent, going: frozenset[str]) -> bool:
+    named = _NAMED.search(event.message)
+    return named is not None and named["pod"] in going
+
+
+def _going(gang: PodGang, facts: Facts) -> frozenset[str]:
+    """The pods that the gang is just losing."""
+    present = {pod.metadata.name for pod in facts.pods}
+    referred = (one.name for group in gang.spec.podgroups for one in group.pod_references)
+    leaving = (pod.metadata.name for pod in facts.leaving)
+    return frozenset(name for name in (*referred, *leaving) if name not in present)
 
 
 def reason_of(event: ObservedEvent) -> str:

@@ -18,45 +18,40 @@ from backend_controllers.kai.api import (
     Explanation,
     ObservedPodGroup,
     SchedulingCondition,
+    gang_of,
     pod_group_name,
 )
+from backend_controllers.kai.membership import group_of, groups_below, of_earlier_gang
 from backend_controllers.kai.translation import Speech
-from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import PodGang
 
 PODGROUPER_CLASH = "PodGrouperClash"
+EARLIER_GANG = "PodsOfEarlierGang"
 
 
 def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
     pod_group = _pod_group(gang, facts)
     clash = _clash(speech, gang, facts, pod_group)
-    if is_placed(gang, facts.pods):
-        return Words(disruption=_announced(facts), remarks=(clash,) if clash else ())
-    eviction = evictions.last_eviction(pod_group, facts) if pod_group else None
-    disruption = evictions.text_of(eviction) if eviction else _announced(facts)
+    announced = _announced(gang, facts.pods)
+    if not groups_below(gang, facts.pods):
+        return Words(disruption=announced, remarks=(clash,) if clash else ())
+    eviction = evictions.last_eviction(gang, pod_group, facts) if pod_group else None
+    taken = evictions.reason_of(eviction) if eviction else ""
+    disruption = evictions.text_of(eviction) if eviction else announced
     reason, message = _why_not(speech, gang, facts, pod_group)
     if not reason and clash:
         reason, message = PODGROUPER_CLASH, clash
-    if not reason and eviction is not None:
-        reason, message = evictions.reason_of(eviction), disruption
+    if not reason and taken:
+        reason, message = taken, disruption
     return Words(
         reason=reason,
         message=message,
         disruption=disruption,
+        disruption_reason=taken,
         remarks=(clash,) if clash and reason != PODGROUPER_CLASH else (),
     )
-
-
-def is_placed(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
-    """Tell whether every group has its minimum on nodes."""
-    bound = Counter(
-        pod.metadata.labels.get(names.LABEL_PODCLIQUE)
-        for pod in pods
-        if pod.spec.node_name and pod.status.phase != "Failed"
-    )
-    return all(bound[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 
 def _why_not(
@@ -68,19 +63,27 @@ def _why_not(
         flaw = placement.flaw_of(gang, facts)
     if flaw is not None:
         return flaw
+    earlier = tuple(of_earlier_gang(gang, facts.pods))
+    if stuck := _stuck(gang, facts.pods, earlier):
+        return EARLIER_GANG, stuck
     if not _is_looked_at(gang, facts.pods):
         return "", ""
-    failed = _failed_binding(facts.pods)
+    joined = tuple(pod for pod in facts.pods if pod not in earlier) if earlier else facts.pods
+    return _told_by_kai(pod_group, joined)
+
+
+def _told_by_kai(pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]) -> tuple[str, str]:
+    failed = _failed_binding(pods)
     if failed:
         return "BindingFailed", failed
-    condition = _current(pod_group, facts.pods)
+    condition = _current(pod_group, pods)
     if condition is not None:
         listed = condition.reasons or (texts.explanation_of(condition.message),)
         return texts.explain(listed)
-    if _is_binding(pod_group, facts.pods):
+    if _is_binding(pod_group, pods):
         # Without a reason: this passes in a moment unless the binder is down.
         return "", "KAI chose the nodes, its binder has not bound all pods yet"
-    told = _told_by_pods(facts.pods)
+    told = _told_by_pods(pods)
     return texts.explain(told) if told else ("", "")
 
 
@@ -91,9 +94,7 @@ def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
 
 
 def _is_looked_at(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
-    free = Counter(
-        pod.metadata.labels.get(names.LABEL_PODCLIQUE) for pod in pods if not pod.is_gated
-    )
+    free = Counter(group_of(pod) for pod in pods if not pod.is_gated)
     return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 
@@ -152,18 +153,44 @@ def _failed_binding(pods: tuple[Pod, ...]) -> str:
     return "; ".join(sorted(messages))
 
 
-def _announced(facts: Facts) -> str:
-    """An eviction that pods carry already, where KAI's scheduler is told to mark them."""
-    for pod in facts.pods:
-        target = pod.condition("DisruptionTarget")
-        if target is not None and target.status == "True":
+def _announced(gang: PodGang, pods: tuple[Pod, ...]) -> str:
+    """An eviction that pods carry already, where KAI's scheduler is told to mark them.
+
+    It is none of the gang as long as every group keeps its minimum without these pods.
+    """
+    marked = {
+        pod.metadata.name: target
+        for pod in pods
+        if (target := pod.condition("DisruptionTarget")) is not None and target.status == "True"
+    }
+    if not marked:
+        return ""
+    hit = groups_below(gang, (pod for pod in pods if pod.metadata.name not in marked))
+    for pod in pods:
+        target = marked.get(pod.metadata.name)
+        if target is not None and group_of(pod) in hit:
             return f"pod {pod.metadata.name} is being evicted: {target.message or target.reason}"
     return ""
+
+
+def _stuck(gang: PodGang, pods: tuple[Pod, ...], earlier: tuple[Pod, ...]) -> str:
+    """Which pods keep the gang from its minimum, since KAI never places them."""
+    short = groups_below(gang, pods)
+    stuck = sorted(
+        pod.metadata.name for pod in earlier if not pod.spec.node_name and group_of(pod) in short
+    )
+    if not stuck:
+        return ""
+    return (
+        "pods that were made for an earlier gang of this name are never placed: delete"
+        f" {', '.join(stuck)} for them to be made anew"
+    )
 
 
 def _clash(speech: Speech, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None) -> str:
     ours = pod_group_name(gang.metadata.name, gang.metadata.uid or "")
     groups = {pod.metadata.annotations.get(KEY_POD_GROUP, "") for pod in facts.pods} - {ours}
+    groups = {group for group in groups if gang_of(group) != gang.metadata.name}
     if groups:
         others = ", ".join(group or "none" for group in sorted(groups))
         found = f"pods of the gang were given to another PodGroup: {others}"

@@ -4,12 +4,12 @@ A leaf per group, under the group's own name, since pods name their leaf by labe
 that are placed together get a parent, which no pod ever names: its name only has to be
 free. Sub-groups form a tree, so a group has one parent at most. The minimum of every level
 must be met, which `minSubGroup` says where KAI knows it and which is the rule where it does
-not.
+not. A group that is not asked for anything has no leaf.
 """
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backend_controllers.contract import pack_of
@@ -33,16 +33,23 @@ class _Parent:
     constraint: JsonObject
 
 
-def sub_groups(gang: PodGang, placing: Placing) -> list[JsonObject]:
-    """The tree, parents first."""
+def sub_groups(gang: PodGang, placing: Placing, asked: Mapping[str, int]) -> list[JsonObject]:
+    """The tree, parents first, of the groups of which so many pods are asked for."""
     whole = pack_of(gang.spec.topology_constraint).required
     parents = _parents(gang, placing, whole)
     parent_of = _parent_of(parents, placing)
-    entries = [_parent_entry(parent, placing) for parent in parents]
+    entries: list[JsonObject] = []
+    for parent in parents:
+        children = sum(parent_of[name] is parent for name in parent.members if name in asked)
+        if children:
+            entries.append(_parent_entry(parent, placing, children))
     for group in gang.spec.podgroups:
-        parent = parent_of.get(group.name)
-        within = placing.narrower(parent.constraint, whole) if parent else whole
-        entries.append(_leaf(group, parent, placing, within))
+        if group.name not in asked:
+            continue
+        above = parent_of.get(group.name)
+        within = placing.narrower(above.constraint, whole) if above else whole
+        leaf = _leaf(group, above, placing, within)
+        entries.append({**leaf, "minMember": asked[group.name]})
     return entries
 
 
@@ -91,10 +98,10 @@ def _parent_of(parents: Sequence[_Parent], placing: Placing) -> dict[str, _Paren
     return parent_of
 
 
-def _parent_entry(parent: _Parent, placing: Placing) -> JsonObject:
+def _parent_entry(parent: _Parent, placing: Placing, children: int) -> JsonObject:
     entry: JsonObject = {"name": parent.name, "topologyConstraint": parent.constraint}
     if placing.features.min_sub_group:
-        entry["minSubGroup"] = len(parent.members)
+        entry["minSubGroup"] = children
     return entry
 
 
@@ -110,7 +117,7 @@ def _leaf(group: PodGroup, parent: _Parent | None, placing: Placing, within: str
             f"group '{group.name}' has minReplicas 0, which the installed KAI"
             f" ({features.release}) takes for 1: upgrade KAI to v0.15 or newer"
         )
-    entry: JsonObject = {"name": group.name, "minMember": group.min_replicas}
+    entry: JsonObject = {"name": group.name}
     if parent is not None:
         entry["parent"] = parent.name
     constraint = placing.part(group.topology_constraint, f"group '{group.name}'", within)

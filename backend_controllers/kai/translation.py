@@ -4,7 +4,8 @@ The manifest holds what the gang asks for and nothing that KAI writes at run tim
 field that the installed CRD lacks. Top-level `minMember` is never set: KAI ignores it once
 there are sub-groups and refuses it beside `minSubGroup`. Queue and priority class are
 passed on even if they do not exist, since they may be created later; that is said, not
-refused.
+refused. A gang whose minimum is held by pods of an earlier gang may have nothing to ask for, and
+has no PodGroup where KAI has none that asks for nothing.
 """
 
 import re
@@ -20,6 +21,7 @@ from backend_controllers.kai.api import (
     pod_group_name,
 )
 from backend_controllers.kai.features import Features, KaiOptions
+from backend_controllers.kai.membership import asked_of, of_earlier_gang
 from backend_controllers.kai.placement import place_of
 from backend_controllers.kai.placing import Notes, Placing
 from backend_controllers.kai.queues import NO_QUEUE, queue_of
@@ -43,15 +45,18 @@ class Speech:
 def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
     """The PodGroup of a gang, or all that stands against one."""
     notes = Notes()
+    spec = _spec(speech, gang, facts, notes)
     manifest: JsonObject = {
         "apiVersion": PODGROUPS.api_version,
         "kind": PODGROUPS.kind,
         "metadata": _metadata(gang),
-        "spec": _spec(speech, gang, facts, notes),
+        "spec": spec,
     }
     remarks = tuple(notes.remarks)
     if notes.refusals:
         return Translation(refusals=tuple(notes.refusals), remarks=remarks)
+    if not spec["subGroups"]:
+        return Translation(remarks=remarks)
     return Translation(objects=(Rendered(PODGROUPS, manifest),), remarks=remarks)
 
 
@@ -79,7 +84,7 @@ def _spec(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> JsonObje
         notes.refusals.append("the gang has no groups")
     place = place_of(gang, facts) if features.topology else None
     placing = Placing(features, place, notes)
-    entries = sub_groups(gang, placing)
+    entries = sub_groups(gang, placing, asked_of(gang, facts.pods, features))
     spec: JsonObject = {"queue": queue, "subGroups": [*entries]}
     if features.min_sub_group:
         spec["minSubGroup"] = roots(entries)
@@ -90,6 +95,11 @@ def _spec(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> JsonObje
     spec.update(_delays(speech, gang, notes))
     if gang.spec.reuse_reservation_ref is not None:
         notes.remarks.append("KAI has no reservations that could be taken over")
+    if earlier := len(tuple(of_earlier_gang(gang, facts.pods))):
+        notes.remarks.append(
+            f"{earlier} pods were made for an earlier gang of this name and are not part of this"
+            " one; delete them for the gang to be whole again"
+        )
     return spec
 
 

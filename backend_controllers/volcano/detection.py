@@ -116,6 +116,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         mirror=functools.partial(mirror, speech),
         writes=(Writes(PODGROUPS, ObservedPodGroup),),
         reads=_reads(speech),
+        surplus_stands_in=True,
         warning=_warning(served, features),
     )
 

@@ -71,6 +71,13 @@ def test_newest_form_that_is_served_is_spoken(
     assert found.capabilities == BASIC | capabilities
 
 
+def test_surplus_counts_for_the_minimum_only_where_it_is_in_the_group_of_the_members() -> None:
+    apart = [dialect(*kinds) for kinds in (V135, V136, V137)]
+    assert not any(found.surplus_stands_in for found in apart)
+    alike = [dialect(*TREE), dialect(kept=(), **PLAIN)]
+    assert all(found.surplus_stands_in for found in alike)
+
+
 def test_groups_are_written_after_what_they_name() -> None:
     plurals = [writes.resource.plural for writes in dialect(*TREE).writes]
     assert plurals == ["workloads", "compositepodgroups", "podgroups"]

@@ -181,6 +181,31 @@ def test_surplus_pods_say_nothing_about_the_gang() -> None:
     assert V136_FORM.mirror(written, Known((pod("a", 0), pod("b", 0), surplus))) == Words()
 
 
+def test_any_pods_of_a_group_make_up_its_minimum_in_a_tree() -> None:
+    written = gang({"a": 1, "b": 1}, pods=2)
+    waiting = pod("a", 0, conditions=(NO_NODE,)), pod("b", 0, conditions=(NO_NODE,))
+    placed = pod("a", 1, node="n"), pod("b", 1, node="n")
+    assert TREE_FORM.mirror(written, Known((*waiting, *placed))) == Words()
+    assert V137_FORM.mirror(written, Known((*waiting, *placed))).reason == "Unschedulable"
+
+
+def test_surplus_of_a_placed_group_of_a_tree_does_not_speak_for_the_gang() -> None:
+    written = gang({"a": 1, "b": 1}, pods=2)
+    other = PodCondition("PodScheduled", "False", "Unschedulable", "0/5 nodes are available: x")
+    surplus = pod("a", 0, conditions=(other,)), pod("a", 1, node="n")
+    words = TREE_FORM.mirror(written, Known((*surplus, pod("b", 0, conditions=(NO_NODE,)))))
+    assert words == Words("Unschedulable", NODES)
+
+
+def test_a_surplus_pod_that_somebody_holds_does_not_hide_why_a_tree_is_not_placed() -> None:
+    written = gang({"a": 1}, pods=2)
+    held = pod("a", 1, gates=("example.com/quota",), conditions=(GATED,))
+    free = pod("a", 0, conditions=(NO_NODE,))
+    assert TREE_FORM.mirror(written, Known((free, held))) == Words("Unschedulable", NODES)
+    both = pod("a", 0, gates=("example.com/quota",), conditions=(GATED,)), held
+    assert TREE_FORM.mirror(written, Known(both)).reason == "SchedulingGated"
+
+
 def test_success_of_a_group_is_left_to_its_pods() -> None:
     placed = GroupCondition("PodGroupScheduled", "True", "Scheduled", "placed")
     assert failures_of(_group("")) == failures_of(_group("", placed)) == ()

@@ -37,6 +37,16 @@ def test_surplus_pods_prove_nothing() -> None:
     assert found.scheduled_text() == "0/2 pods scheduled"
 
 
+def test_any_pods_make_up_the_minimum_where_surplus_stands_in_for_members() -> None:
+    pods = [pod("a-0", node=""), pod("a-1", ready=True), pod("a-2", ready=True)]
+    found = count(gang(("a", 2, 3)), pods, surplus_stands_in=True)
+    assert (found.is_scheduled, found.is_ready) == (True, True)
+    assert not count(gang(("a", 2, 3)), pods).is_scheduled
+    too_many = [pod(f"a-{index}", ready=True) for index in range(3)]
+    found = count(gang(("a", 2, 3), ("b", 1, 1)), too_many, surplus_stands_in=True)
+    assert found.scheduled_text() == "2/3 pods scheduled (a 2/2, b 0/1)"
+
+
 def test_a_pod_without_an_index_counts_as_a_member() -> None:
     by_hand = pod("a-0")
     labels = {"grove.io/podgang": "w-0"}

@@ -31,11 +31,13 @@ def member(name: str, reason: str = "PreemptionByScheduler", owner: str = "PodCl
 class World:
     """Pods that change, and who looks at them."""
 
-    def __init__(self, *gangs: str) -> None:
+    def __init__(self, *gangs: str, surplus_stands_in: bool = False) -> None:
         self._versions = itertools.count(10)
         self.pods: Cache[Pod] = Cache()
         self.seen = Disruptions(
-            self.pods, {ObjectKey(NAMESPACE, name) for name in gangs}.__contains__
+            self.pods,
+            {ObjectKey(NAMESPACE, name) for name in gangs}.__contains__,
+            surplus_stands_in=surplus_stands_in,
         )
 
     def changed(self, value: Pod) -> None:
@@ -46,8 +48,8 @@ class World:
     def removed(self, value: Pod) -> None:
         self.pods.take(Removed(value))
 
-    def told(self, *, is_placed: bool = False) -> Disruption | None:
-        return self.seen.of(GANG, is_placed=is_placed)
+    def told(self, *pods: Pod, is_placed: bool = False) -> Disruption | None:
+        return self.seen.of(GANG, pods, is_placed=is_placed)
 
 
 def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
@@ -97,6 +99,26 @@ def test_surplus_pods_strangers_and_gangs_that_are_gone_do_not_count() -> None:
     away = World()
     away.changed(member("a-0"))
     assert away.told() is None
+
+
+def test_surplus_that_stands_in_for_members_is_told_of_in_their_number() -> None:
+    world = World("w-0", surplus_stands_in=True)
+    world.changed(member("a-2"))
+    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being taken away: {TAKEN}")
+    world.changed(member("a-1"))
+    world.changed(member("a-0"))
+    assert world.told() == Disruption("Preempted", f"2 of 2 pods are being taken away: {TAKEN}")
+
+
+def test_a_gang_that_has_enough_others_is_not_disrupted_where_surplus_stands_in() -> None:
+    marked, others = member("a-0"), (pod("a-1"), pod("a-2"))
+    world = World("w-0", surplus_stands_in=True)
+    world.changed(marked)
+    assert world.told(marked, *others, is_placed=True) is None
+    assert world.told(marked, others[0], is_placed=True) is not None
+    apart = World("w-0")
+    apart.changed(marked)
+    assert apart.told(marked, *others, is_placed=True) is not None
 
 
 def test_a_pod_without_a_mark_is_no_disruption() -> None:

@@ -197,3 +197,11 @@ def test_the_scheduler_says_better_than_pods_who_takes_the_room() -> None:
         "PreemptedForQuota",
         "preempted by gang big-0",
     )
+
+
+def test_the_schedulers_word_for_a_disruption_is_its_reason() -> None:
+    words = Words(disruption="reclaimed by gang big-0", disruption_reason="Reclaimed")
+    about = gang(("a", 2, 2))
+    for taken in (None, Disruption("Preempted", "text")):
+        said = conditions(report(about, DONE, count(about, []), words, taken))
+        assert said["DisruptionTarget"][1] == "Reclaimed"

@@ -84,12 +84,15 @@ def on_topology(name: str = "net") -> Object:
 class GivenFacts:
     """Facts that a test states."""
 
-    leaving: tuple[Pod, ...] = ()
-
     def __init__(
-        self, *objects: tuple[Resource, Watched], pods: tuple[Pod, ...] = (), queues: bool = True
+        self,
+        *objects: tuple[Resource, Watched],
+        pods: tuple[Pod, ...] = (),
+        leaving: tuple[Pod, ...] = (),
+        queues: bool = True,
     ) -> None:
         self.pods = pods
+        self.leaving = leaving
         given = [*objects, queue("root"), queue("team", "root")] if queues else list(objects)
         self._objects = {
             (resource, value.metadata.namespace or "", value.metadata.name): value
@@ -157,13 +160,13 @@ def unschedulable(*reasons: Object, number: int = 1, at: str = "2026-11-16T08:00
 
 
 def pod(name: str, of: str = "web-0-main", *conditions: Object, **fields: Any) -> Pod:
-    """A released pod of the gang; `node`, `gates`, `phase`, `made` and `annotations` may be given."""
+    """A released pod; `node`, `gates`, `phase`, `made`, `index` and `annotations` may be given."""
     body = {
         "metadata": {
             "name": name,
             "namespace": NAMESPACE,
             "creationTimestamp": fields.get("made", "2026-11-16T09:30:00Z"),
-            "labels": {names.LABEL_PODCLIQUE: of},
+            "labels": {names.LABEL_PODCLIQUE: of, names.LABEL_POD_INDEX: fields.get("index", name)},
             "annotations": fields.get("annotations", {KEY_POD_GROUP: pod_group_name("web-0", UID)}),
         },
         "spec": {
@@ -173,6 +176,10 @@ def pod(name: str, of: str = "web-0-main", *conditions: Object, **fields: Any) -
         "status": {"phase": fields.get("phase", "Pending"), "conditions": list(conditions)},
     }
     return msgspec.convert(body, Pod)
+
+
+EARLIER = {KEY_POD_GROUP: pod_group_name("web-0", "5d1f0c7a-91b2-4b57-8a59-1f6d7f0a2c33")}
+"""What pods carry that were made for a gang of this name which somebody deleted."""
 
 
 def not_scheduled(message: str, reason: str = "Unschedulable") -> Object:

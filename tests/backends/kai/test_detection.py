@@ -112,6 +112,11 @@ def test_pods_are_prepared_for_their_sub_group_and_kept_from_the_podgrouper() ->
     }
 
 
+def test_any_pods_of_a_sub_group_make_up_its_minimum() -> None:
+    assert dialect(SERVED["0.13"]).surplus_stands_in
+    assert dialect(SERVED["0.13"]).preparation.surplus is None
+
+
 def test_every_kind_that_may_change_an_answer_is_watched() -> None:
     found = dialect(SERVED["0.17"])
     assert {writes.resource for writes in found.writes} == {PODGROUPS}

@@ -10,7 +10,9 @@ from backend_controllers.kai.evictions import gang_of_event
 from backend_controllers.kai.features import Features
 from backend_controllers.kai.mirroring import mirror
 from shared_api.kube.pods import Pod
+from shared_api.models import PodGang, PodGangStatus
 from tests.backends.kai.kit import (
+    EARLIER,
     HOST,
     NAMESPACE,
     RACK,
@@ -210,6 +212,7 @@ def test_a_preempted_gang_says_who_took_its_room() -> None:
     found = words(pod_group(annotations=STARTED), evicted(AFTER, PREEMPTED, by=EVICTOR))
     assert found.disruption == "preempted by gang big-0 in namespace team-b (2 pods)"
     assert (found.reason, found.message) == ("Preempted", found.disruption)
+    assert found.disruption_reason == "Preempted"
 
 
 def test_why_a_preempted_gang_is_not_placed_again_goes_beside_it() -> None:
@@ -243,6 +246,7 @@ def test_why_a_preempted_gang_is_not_placed_again_goes_beside_it() -> None:
 def test_evictions_of_other_kinds(action: str, message: str, reason: str, text: str) -> None:
     found = words(pod_group(annotations=STARTED), evicted(AFTER, message, action, EVICTOR))
     assert (found.reason, found.disruption) == (reason, text)
+    assert found.disruption_reason == reason
 
 
 def test_an_eviction_without_an_evictor_keeps_its_text() -> None:
@@ -275,14 +279,77 @@ def test_an_eviction_of_surplus_pods_does_not_disrupt_the_gang() -> None:
     assert words(pod_group(annotations=STARTED), event, pods=two(node="n")) == Words()
 
 
+def fallen(status: str, at: str, *references: str) -> PodGang:
+    """A gang that fell below its minimum, and what its status says still or already."""
+    said = {"type": "Scheduled", "status": status, "reason": "X", "message": ""}
+    told = PodGangStatus.model_validate({"conditions": [said | {"lastTransitionTime": at}]})
+    pods = [{"namespace": NAMESPACE, "name": name} for name in references]
+    made = gang({**group("web-0-main", 2), "podReferences": pods})
+    return made.model_copy(update={"status": told})
+
+
+@pytest.mark.parametrize(
+    ("at", "is_told"),
+    [
+        ("2026-11-16T10:00:01Z", True),
+        ("2026-11-16T09:59:59Z", True),
+        ("2026-11-16T10:30:00Z", False),
+    ],
+    ids=["just-then", "before-it", "long-after-it"],
+)
+def test_an_old_eviction_of_surplus_is_not_blamed_for_a_later_loss(at: str, is_told: bool) -> None:
+    event = evicted(AFTER, PREEMPTED, by=EVICTOR)
+    found = words(pod_group(annotations=STARTED), event, of=fallen("False", at))
+    assert bool(found.disruption) is is_told
+    assert bool(found.disruption_reason) is is_told
+
+
+@pytest.mark.parametrize(
+    ("references", "leaving", "is_told"),
+    [
+        (("p-0", "p-1"), (), True),
+        (("p-1", "p-5"), (pod("p-0", node="n-2"),), True),
+        (("p-1", "p-3"), (), False),
+        (("p-1",), (pod("p-3", node="n-2"),), False),
+    ],
+    ids=["gone", "going", "another-is-gone", "another-is-going"],
+)
+def test_an_eviction_of_a_pod_that_is_just_going_is_told_at_once(
+    references: tuple[str, ...], leaving: tuple[Pod, ...], is_told: bool
+) -> None:
+    it = fallen("True", "2026-11-16T09:30:00Z", *references)
+    merged = f"(combined from similar events): {PREEMPTED}"
+    for message in (PREEMPTED, merged):
+        event = evicted(AFTER, message, by=EVICTOR)
+        pods = (pod("p-1", node="n-1"),)
+        found = words(pod_group(annotations=STARTED), event, pods=pods, leaving=leaving, of=it)
+        assert bool(found.disruption) is is_told
+
+
+def test_an_eviction_is_over_once_the_gang_had_its_minimum_again() -> None:
+    it = fallen("True", "2026-11-16T10:10:00Z", "p-0")
+    event = evicted(AFTER, PREEMPTED, by=EVICTOR)
+    assert words(pod_group(annotations=STARTED), event, of=it) == Words()
+
+
+TARGET = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "PreemptionByScheduler",
+    "message": "",
+}
+
+
+def test_a_marked_pod_that_the_gang_can_do_without_announces_nothing() -> None:
+    surplus = pod("p-2", "web-0-main", TARGET, node="n-3")
+    assert words(pod_group(annotations=STARTED), pods=(*two(node="n-1"), surplus)) == Words()
+    it = gang(group("web-0-main", 2), group("b", 1))
+    pods = (*two(node="n-1"), surplus, pod("b-0", "b", not_scheduled("no room.")))
+    assert words(pod_group(annotations=STARTED), pods=pods, of=it).disruption == ""
+
+
 def test_pods_that_are_marked_announce_the_eviction() -> None:
-    target = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "PreemptionByScheduler",
-        "message": "",
-    }
-    found = words(pod_group(annotations=STARTED), pods=two(target, node="n-1"))
+    found = words(pod_group(annotations=STARTED), pods=two(TARGET, node="n-1"))
     assert found.disruption == "pod p-0 is being evicted: PreemptionByScheduler"
     assert found.reason == ""
 
@@ -313,6 +380,26 @@ def test_a_clash_beside_a_placed_gang_is_a_remark() -> None:
 def test_a_podgrouper_that_writes_into_our_pod_group_is_noticed() -> None:
     found = words(pod_group(minMember=2), pods=two(node="n-1"), features=V0_13)
     assert f"has written into PodGroup pg-web-0-{UID}" in found.remarks[0]
+
+
+def test_pods_of_an_earlier_gang_of_this_name_were_not_taken_by_the_podgrouper() -> None:
+    assert words(pod_group(), pods=two(annotations=EARLIER, node="n-1")) == Words()
+    waits = pod("p-1", "web-0-main", not_scheduled(f"{NODES}."))
+    found = words(pod_group(), pods=(pod("p-0", annotations=EARLIER, node="n-1"), waits))
+    assert found == Words("Unschedulable", NODES)
+
+
+def test_what_kai_says_of_the_new_pod_group_counts_beside_pods_of_an_earlier_gang() -> None:
+    pods = pod("p-0", annotations=EARLIER, node="n-1"), pod("p-1")
+    found = words(pod_group(unschedulable(REASON)), pods=pods)
+    assert found == Words("Unschedulable", f"group 'web-0-main' fits 1 of 2: {NODES}")
+
+
+def test_pods_of_an_earlier_gang_that_can_never_be_placed_are_named() -> None:
+    found = words(pod_group(), pods=two(annotations=EARLIER))
+    assert found.reason == "PodsOfEarlierGang"
+    assert found.message.endswith("delete p-0, p-1 for them to be made anew")
+    assert found.remarks == ()
 
 
 def test_without_topologies_in_the_cluster_none_is_looked_for() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from backend_controllers.generic.kinds import BACKENDS, GANGS
 from backend_controllers.kai import BACKEND
-from backend_controllers.kai.api import BINDINGS, PODGROUPS, TOPOLOGIES
+from backend_controllers.kai.api import BINDINGS, EVENTS, PODGROUPS, TOPOLOGIES
 from backend_controllers.kai.features import KaiOptions
 from core_operator.caches import SETS
 from local_cluster.cluster import Cluster
@@ -12,6 +12,7 @@ from local_cluster.schedulers.kai import QUEUE
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.resources import NODES, PODS, PRIORITY_CLASSES
 from tests.backends.kai.live import Stage
 from tests.backends.kit import backend_settings, running_backend
 from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
@@ -74,6 +75,110 @@ async def test_a_set_that_does_not_fit_says_so_until_there_is_room(
         await stage.add_node(2)
         await person.until(lambda: holds(person.get(GANGS, "w-0"), "Ready"), SECONDS)
         assert condition(person.one(GANGS, "w-0"), "Scheduled")["message"] == "3/3 pods scheduled"
+
+
+async def test_a_gang_runs_with_any_pods_that_make_up_its_minimum(
+    kai_with_gangs: Cluster, stage: Stage
+) -> None:
+    for index in range(3):
+        await stage.add_node(index)
+    pod = {"nodeSelector": {"stage": stage.namespace}}
+    chosen = {"grove.io/scheduler-backend": "kai", "kai.scheduler/queue": QUEUE}
+    async with (
+        running_operator(kai_with_gangs),
+        running_backend(kai_with_gangs, BACKEND) as backend,
+        Onlooker(stage.client, stage.namespace).watching() as person,
+    ):
+        role = clique("a", 3, minAvailable=2, cpu="20", podSpec=pod)
+        await person.create(pcs("w", role, annotations=chosen))
+        await person.until_ready(3, SECONDS)
+        await _lose(stage, person, person.pods_of("w-0-a")["0"])
+
+        def lacks_room() -> bool:
+            made = person.pods_of("w-0-a").get("0")
+            said = condition(made, "PodScheduled")
+            return made is not None and said.get("reason") == "Unschedulable"
+
+        await person.until(lacks_room, SECONDS)
+        await backend.until_idle()
+        gang = person.one(GANGS, "w-0")
+        assert condition(gang, "Scheduled")["message"] == "2/2 pods scheduled"
+        assert holds(gang, "Scheduled")
+        assert holds(gang, "Ready")
+        assert gang.status["phase"] == "Running"
+
+
+async def test_evicted_surplus_disrupts_no_gang(kai_with_gangs: Cluster, stage: Stage) -> None:
+    low, high = (f"{name}-{stage.namespace}" for name in ("low", "high"))
+    for name, value in ((low, 10), (high, 90)):
+        await stage.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+    for index in range(3):
+        await stage.add_node(index)
+    pod = {"nodeSelector": {"stage": stage.namespace}}
+    chosen = {"grove.io/scheduler-backend": "kai", "kai.scheduler/queue": QUEUE}
+    async with (
+        running_operator(kai_with_gangs),
+        running_backend(kai_with_gangs, BACKEND) as backend,
+        Onlooker(stage.client, stage.namespace).watching() as person,
+    ):
+        role = clique("a", 3, minAvailable=2, cpu="20", podSpec=pod)
+        await person.create(pcs("w", role, annotations=chosen, priorityClassName=low))
+        await person.until_ready(3, SECONDS)
+        await person.until(lambda: holds(person.get(GANGS, "w-0"), "Ready"), SECONDS)
+        taker = clique("a", 1, cpu="20", podSpec=pod)
+        await person.create(pcs("v", taker, annotations=chosen, priorityClassName=high))
+        await person.until(lambda: holds(person.get(GANGS, "v-0"), "Ready"), SECONDS)
+        await backend.until_idle()
+        assert stage.known(EVENTS)
+        assert holds(person.one(GANGS, "w-0"), "Ready")
+        assert condition(person.one(GANGS, "w-0"), "DisruptionTarget") == {}
+
+
+async def test_a_lost_pod_is_replaced_after_somebody_deleted_the_gang(
+    kai_with_gangs: Cluster, stage: Stage
+) -> None:
+    for index in range(2):
+        await stage.add_node(index)
+    pod = {"nodeSelector": {"stage": stage.namespace}}
+    chosen = {"grove.io/scheduler-backend": "kai", "kai.scheduler/queue": QUEUE}
+    async with (
+        running_operator(kai_with_gangs),
+        running_backend(kai_with_gangs, BACKEND) as backend,
+        Onlooker(stage.client, stage.namespace).watching() as person,
+    ):
+        await person.create(pcs("w", clique("a", 2, cpu="20", podSpec=pod), annotations=chosen))
+        await person.until(lambda: holds(person.get(GANGS, "w-0"), "Ready"), SECONDS)
+        first = person.one(GANGS, "w-0")
+        await person.delete(first, GANGS)
+
+        def is_whole(earlier: int) -> bool:
+            gang = person.get(GANGS, "w-0")
+            left = f"{earlier} pods were made for an earlier gang"
+            return (
+                gang is not None
+                and gang.metadata.uid != first.metadata.uid
+                and holds(gang, "Ready")
+                and left in condition(gang, "Accepted")["message"]
+            )
+
+        await person.until(lambda: is_whole(2), SECONDS)
+        kept, lost = (person.pods_of("w-0-a")[index] for index in "01")
+        await person.delete(lost, PODS)
+        await person.until(lambda: is_whole(1), SECONDS)
+        await backend.until_idle()
+        gang = person.one(GANGS, "w-0")
+        assert "podgrouper" not in condition(gang, "Programmed").get("message", "")
+        pods = person.pods_of("w-0-a")
+        assert pods["0"].metadata.uid == kept.metadata.uid
+        named = pods["1"].metadata.annotations["pod-group-name"]
+        assert named == f"pg-w-0-{gang.metadata.uid}"
+
+
+async def _lose(stage: Stage, person: Onlooker, pod: LooseObject) -> None:
+    """A pod goes, and nothing comes to its node any more."""
+    full = Patch({"spec": {"unschedulable": True}})
+    await stage.client.patch(NODES, pod.spec["nodeName"], patch=full, field_manager="person")
+    await person.delete(pod, PODS)
 
 
 async def test_a_topology_follows_its_binding(kai_with_gangs: Cluster, stage: Stage) -> None:

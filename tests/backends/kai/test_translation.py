@@ -7,9 +7,11 @@ import pytest
 from backend_controllers.contract import Facts, Translation
 from backend_controllers.kai.features import Features, find
 from backend_controllers.kai.translation import translate
+from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PRIORITY_CLASSES
 from shared_api.models import PodGang
 from tests.backends.kai.kit import (
+    EARLIER,
     NAMESPACE,
     RACK,
     SERVED,
@@ -25,6 +27,7 @@ from tests.backends.kai.kit import (
     named,
     on_topology,
     pack,
+    pod,
     speech,
     together,
     topology,
@@ -225,6 +228,64 @@ def test_a_minimum_of_zero_is_refused_where_kai_would_take_it_for_one() -> None:
     assert spec(it)["subGroups"][0] == {"name": "a", "minMember": 0}
     assert "minReplicas 0" in refusals(it, V0_13)
     assert "v0.15" in refusals(it, V0_13)
+
+
+def members_of(it: PodGang, features: Features, *pods: Pod) -> dict[str, int]:
+    """How many pods each sub-group asks for; nothing without a PodGroup."""
+    found = translated(it, features, GivenFacts(pods=pods))
+    assert found.refusals == ()
+    specs = [cast("Object", rendered.manifest["spec"]) for rendered in found.objects]
+    return {
+        leaf["name"]: leaf["minMember"]
+        for one in specs
+        for leaf in one["subGroups"]
+        if "minMember" in leaf
+    }
+
+
+def test_what_pods_of_an_earlier_gang_hold_is_not_asked_for_again() -> None:
+    it = gang(group("a", 2), group("b", 1))
+    held = pod("a-0", "a", node="n", annotations=EARLIER), pod("b-0", "b", node="n")
+    for features in (V0_13, V0_17):
+        assert members_of(it, features, *held, pod("a-1", "a")) == {"a": 1, "b": 1}
+    [remark] = translated(it, facts=GivenFacts(pods=held)).remarks
+    assert remark.startswith("1 pods were made for an earlier gang of this name")
+
+
+def test_a_group_that_asks_for_nobody_has_no_sub_group_where_kai_takes_none_for_one() -> None:
+    it = gang(group("a", 1), group("b", 1))
+    held = pod("a-0", "a", node="n", annotations=EARLIER)
+    anew = pod("b-1", "b")
+    assert members_of(it, V0_17, held, anew) == {"a": 0, "b": 1}
+    assert members_of(it, V0_13, held, anew) == {"b": 1}
+    all_held = held, pod("b-0", "b", node="n", annotations=EARLIER)
+    assert members_of(it, V0_17, *all_held) == {"a": 0, "b": 0}
+    assert translated(it, V0_13, GivenFacts(pods=all_held)).objects == ()
+    surplus = pod("b-1", "b")
+    assert members_of(it, V0_13, *all_held, surplus) == {"b": 1}
+
+
+def test_a_set_of_groups_that_ask_for_nobody_has_no_parent() -> None:
+    it = gang(
+        group("a", 1),
+        group("b", 1),
+        metadata=on_topology(),
+        topologyConstraintGroupConfigs=[together("set", "a", constraint=pack(RACK))],
+    )
+    held = pod("a-0", "a", node="n", annotations=EARLIER)
+    [rendered] = translated(it, V0_13, GivenFacts(NET, pods=(held, pod("b-0", "b")))).objects
+    assert cast("Object", rendered.manifest["spec"])["subGroups"] == [{"name": "b", "minMember": 1}]
+
+
+@pytest.mark.parametrize("fields", [{}, {"gates": ("g",)}, {"node": "n", "phase": "Failed"}])
+def test_pods_of_an_earlier_gang_that_hold_nothing_are_asked_for(fields: Object) -> None:
+    it = gang(group("a", 1))
+    assert members_of(it, V0_17, pod("a-0", "a", annotations=EARLIER, **fields)) == {"a": 1}
+
+
+def test_pods_that_the_podgrouper_took_are_asked_for() -> None:
+    taken = pod("a-0", "a", node="n", annotations={"pod-group-name": "pg-web-0-a-5b7c"})
+    assert members_of(gang(group("a", 1)), V0_17, taken) == {"a": 1}
 
 
 def test_names_that_are_no_dns_labels_are_refused_where_the_crd_would() -> None:

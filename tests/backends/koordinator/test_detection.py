@@ -76,6 +76,7 @@ def test_pods_are_released_before_the_scheduler_is_told_and_surplus_after_it_pla
     assert BACKEND.release.surplus is SurplusRelease.AFTER_SCHEDULED
     assert found().preparation.mode is PreparationMode.PER_GANG
     assert found().follows_pods
+    assert not found().surplus_stands_in
 
 
 def test_options_of_another_backend_are_no_options() -> None:

@@ -104,6 +104,11 @@ def test_surplus_pods_wait_for_the_gang() -> None:
     assert BACKEND.release.surplus is SurplusRelease.AFTER_SCHEDULED
 
 
+def test_surplus_pods_that_run_count_for_the_minimum_as_they_do_for_volcano() -> None:
+    assert spoken(SERVED["1.14"]).surplus_stands_in
+    assert spoken(SERVED["1.14"]).preparation.surplus is None
+
+
 def test_options_of_another_backend_are_a_mistake() -> None:
     with pytest.raises(TypeError, match="no options of volcano"):
         detect(SERVED["1.14"], Options())
