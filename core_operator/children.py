@@ -3,14 +3,17 @@
 Everything that is wanted is written in parallel, then what is no longer wanted is deleted by
 UID. A name that we need and a stranger has is no reason to leave the rest undone: the child
 is skipped, the owner is told, and the name is tried again with back-off, since nobody
-announces that a stranger's object went away. What the server refuses is told of in its own
-words, and tried again too: an admission policy refuses as a schema does, and may be mended.
+announces that a stranger's object went away. A child of a namesake that is gone is no stranger's:
+it goes away by itself, and is waited for. One of ours that lost the label by which caches select
+looks like a stranger's until it is asked about, and gets its label back. What the server refuses
+is told of in its own words, and tried again too: an admission policy refuses as a schema does, and
+may be mended.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from core_operator.plan.statuses.reasons import Blocked, Blocking
 from core_operator.workshop import Workshop
@@ -81,9 +84,6 @@ class Write(Protocol):
     async def write(self, applier: Applier, behalf: Behalf) -> None:
         """Create or change it, if it is not so yet."""
 
-    def is_visible(self) -> bool:
-        """Tell whether something of its name is in the cache."""
-
 
 class Removal(Protocol):
     """A child of some kind that should not exist."""
@@ -101,17 +101,41 @@ class Wanted(Generic[W]):
 
     async def write(self, applier: Applier, behalf: Behalf) -> None:
         """Create or change it, if it is not so yet."""
-        await applier.apply(self.target, self.manifest, behalf)
+        try:
+            await applier.apply(self.target, self.manifest, behalf)
+        except NotOurs as error:
+            holder = self.target.cache.get(self._key)
+            if holder is not None and self._is_of_namesake(holder):
+                raise WaitForEvent(f"{self} of the former owner is still there") from error
+            raise
+        except Conflict:
+            if self._key in self.target.cache:
+                raise
+            found = await applier.hidden(self.target, self._key)
+            if found is None or found.metadata.is_terminating or self._is_of_namesake(found):
+                # It goes, or is gone, and no event will tell.
+                raise
+            await applier.reclaim(self.target, self.manifest, found, behalf)
 
-    def is_visible(self) -> bool:
-        """Tell whether something of its name is in the cache."""
-        return self._key in self.target.cache
+    def _is_of_namesake(self, holder: Watched) -> bool:
+        """Tell whether an object was made for a former owner of the same kind and name."""
+        (ours,) = self._metadata["ownerReferences"]
+        return any(
+            theirs.controller
+            and (theirs.kind, theirs.name) == (ours["kind"], ours["name"])
+            and theirs.uid != ours["uid"]
+            for theirs in holder.metadata.owner_references
+        )
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]:
+        metadata = self.manifest["metadata"]
+        assert isinstance(metadata, Mapping)
+        return metadata
 
     @property
     def _key(self) -> ObjectKey:
-        metadata = self.manifest["metadata"]
-        assert isinstance(metadata, Mapping)
-        return ObjectKey(metadata.get("namespace") or "", metadata["name"])
+        return ObjectKey(self._metadata.get("namespace") or "", self._metadata["name"])
 
     def __str__(self) -> str:
         return f"{self.target.resource.kind} {self._key.name}"
@@ -186,10 +210,7 @@ async def settle(family: Family, applier: Applier, behalf: Behalf, *, parallel: 
         except NotOurs:
             taken.append(str(child))
         except Conflict as error:
-            if child.is_visible():
-                later.append(Retry(f"{child} has changed meanwhile: {error}"))
-            else:
-                taken.append(str(child))
+            later.append(Retry(f"{child} has changed meanwhile: {error}"))
         except WaitForEvent as wait:
             # Its predecessor is still going away; the others need not wait for that.
             later.append(wait)

@@ -14,6 +14,7 @@ from core_operator.caches import BASE, OWNER, TOPOLOGY, Binding
 from core_operator.own_doing import OwnDoing
 from core_operator.pacing import patience
 from core_operator.plan.pods import is_live
+from core_operator.plan.preparation import is_held
 from core_operator.view import View
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -93,7 +94,9 @@ class GangFeeds:
         """Tell whether gates changed in a way that is news to the gang."""
         if old.spec.scheduling_gates == new.spec.scheduling_gates:
             return False
-        return not self._lifts.is_ours(new) or self._tells_release(new)
+        # While ours is on the pod another's went, which may be why lifting ours is about to fail.
+        by_us = not is_held(new) and self._lifts.is_ours(new)
+        return not by_us or self._tells_release(new)
 
     def _later(self) -> float:
         return patience(self._progress, len(self._queue))

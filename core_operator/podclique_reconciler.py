@@ -14,12 +14,14 @@ nothing, whether the PodClique stays.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import cast
 
 import msgspec
 
 from core_operator import caches as kinds
 from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER
+from core_operator.plan.expansion import clique_named
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
 from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
 from core_operator.plan.preparation import (
@@ -42,9 +44,17 @@ from shared_api.kube.errors import ApiError, Verdict, classify
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
-from shared_api.models import JsonObject, PodClique, PodGang, SchedulerBackendSpec
+from shared_api.models import (
+    MAX_REPLICAS,
+    JsonObject,
+    PodClique,
+    PodCliqueSet,
+    PodGang,
+    PodPatch,
+    SchedulerBackendSpec,
+)
 from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Result, Retry, verdict_of
+from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent, verdict_of
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
@@ -63,6 +73,14 @@ class _CreatedPod(msgspec.Struct, frozen=True):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: dict[str, object] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A pod to create, and what its backend wants on it."""
+
+    new: NewPod
+    patch: PodPatch
 
 
 class PodCliqueReconciler:
@@ -98,9 +116,9 @@ class PodCliqueReconciler:
         )
         backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) if gang else None
         record = self._view.record(backend)
-        if gang is None or backend is None or record is None:
+        if gang is None or record is None:
             return None
-        plan = self._plan(clique, gang, backend, record)
+        plan = self._plan(pcs, clique, gang, record)
         waiting = self._lost.waiting(clique, (new.index for new in plan.create))
         # One thing at a time: whoever scales in has chosen outdated pods first anyway.
         outdated = plan.delete or self._updates.step(pcs, clique)
@@ -114,21 +132,22 @@ class PodCliqueReconciler:
             with self._shop.repairs.deletions.to(pod):
                 await self._applier.delete(self._pods, pod, behalf)
 
-        async def create(manifest: JsonObject) -> None:
-            if not await self._create(manifest, behalf):
-                taken.append(_name(manifest))
+        async def create(pod: _Prepared) -> None:
+            # Each only when its turn comes: thousands of manifests at once are a lot of memory.
+            manifest = pod_manifest(clique, pod.new, reference_to(gang), record, pod.patch)
+            manifest = self._sharing.with_claims(pcs, clique, manifest)
+            if not await self._create(in_order(clique, manifest, self._waiter), behalf):
+                taken.append(pod.new.name)
 
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         due = (new for new in plan.create if new.index not in waiting)
-        made = _manifests(clique, due, gang, record)
-        claiming = (self._sharing.with_claims(pcs, clique, manifest) for manifest in made)
-        manifests = [in_order(clique, manifest, self._waiter) for manifest in claiming]
-        if manifests:
+        prepared = list(_prepared(clique, due, gang, record))
+        if prepared:
             await self._ensure_it_stays(found, behalf)
         try:
-            await slow_start(manifests, create, limit=parallel, first=AT_ONCE)
+            await slow_start(prepared, create, limit=parallel, first=AT_ONCE)
         except (ApiError, Retry, ExceptionGroup) as error:
             self._shop.note_problem(clique, _problem(error))
             if verdict_of(error) is not Verdict.TERMINAL:
@@ -137,13 +156,26 @@ class PodCliqueReconciler:
             raise Retry(str(error), after=REFUSED_AGAIN_AFTER) from error
         if taken:
             self._tell_taken(clique, taken)
-        return self._conclude(clique, waiting, settled=bool(manifests) or not plan.create)
+        return self._conclude(clique, waiting, settled=bool(prepared) or not plan.create)
+
+    def _ensure_size(self, pcs: PodCliqueSet, clique: PodClique) -> None:
+        """Go on only if so many pods can be planned; else tell, or have told."""
+        replicas = clique.spec.replicas
+        if replicas > MAX_REPLICAS:
+            note = f"a clique has at most {MAX_REPLICAS} pods: {replicas} are wanted"
+            self._shop.note_problem(clique, Blocked(Blocking.TOO_LARGE, note))
+            raise Terminal(note)
+        expansion = self._view.expansion(pcs)
+        if expansion.too_large and clique_named(expansion, clique.metadata.name) is None:
+            # Nobody can say what its pods share.
+            raise WaitForEvent(expansion.too_large)
 
     def _plan(
-        self, clique: PodClique, gang: PodGang, backend: str, record: SchedulerBackendSpec
+        self, pcs: PodCliqueSet, clique: PodClique, gang: PodGang, record: SchedulerBackendSpec
     ) -> PodPlan:
+        self._ensure_size(pcs, clique)
         pods, minimum = self._view.pods_of(clique), clique.spec.minimum
-        preparation = Preparation(backend, minimum)
+        preparation = Preparation(reference_to(gang).backend, minimum)
         if any(map(is_held, pods)):
             preparation = preparation_of(gang, record, clique.metadata.name, minimum)
         visible = self._view.pod_names(clique.metadata.namespace or "")
@@ -209,18 +241,17 @@ class PodCliqueReconciler:
         return True
 
 
-def _manifests(
+def _prepared(
     clique: PodClique,
     new_pods: Iterable[NewPod],
     gang: PodGang,
     record: SchedulerBackendSpec,
-) -> Iterable[JsonObject]:
+) -> Iterable[_Prepared]:
     """The pods to create that can be: those whose preparation is known."""
-    reference, minimum = reference_to(gang), clique.spec.minimum
     for new in new_pods:
-        patch = patch_for(record, gang.status, clique.metadata.name, new.index, minimum)
+        patch = patch_for(record, gang.status, clique.metadata.name, new.index, clique.spec.minimum)
         if not isinstance(patch, NotYet):
-            yield pod_manifest(clique, new, reference, record, patch)
+            yield _Prepared(new, patch)
 
 
 def _problem(error: Exception) -> Blocked | None:
@@ -231,9 +262,3 @@ def _problem(error: Exception) -> Blocked | None:
     if isinstance(first, ApiError) and classify(first) is Verdict.WAIT_FOR_EVENT:
         return None
     return Blocked(Blocking.PODS_REFUSED, str(first))
-
-
-def _name(manifest: JsonObject) -> str:
-    metadata = manifest["metadata"]
-    assert isinstance(metadata, dict)
-    return str(metadata["name"])

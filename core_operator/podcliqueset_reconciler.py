@@ -72,6 +72,9 @@ class PodCliqueSetReconciler:
         if pcs is None:
             return
         expansion = self._view.expansion(pcs)
+        if expansion.too_large:
+            self._shop.note_problem(pcs, Blocked(Blocking.TOO_LARGE, expansion.too_large))
+            raise Terminal(expansion.too_large)
         if clashes := clashing_names(expansion):
             note = f"two cliques would have one name: {', '.join(clashes)}"
             self._shop.note_problem(pcs, Blocked(Blocking.CONFLICT, note))

@@ -33,7 +33,7 @@ from shared_api.kube.resources import PODS
 from shared_api.models import JsonObject, PodCliqueSet, PodGang
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
-from shared_api.runtime.outcome import Result
+from shared_api.runtime.outcome import Result, WaitForEvent
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target, Written
@@ -67,7 +67,10 @@ class PodGangReconciler:
             self._filling.arrived(key)
             self._recreations.forget(key)
             return None
-        instance = gang_named(self._view.expansion(pcs), key.name)
+        expansion = self._view.expansion(pcs)
+        instance = gang_named(expansion, key.name)
+        if instance is None and expansion.too_large:
+            raise WaitForEvent(expansion.too_large)
         if instance is None:
             # About to be deleted with its replica.
             return None

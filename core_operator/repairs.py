@@ -2,7 +2,7 @@
 
 A pod that served and is lost without our doing (evicted, preempted, its node gone or drained,
 failed) opens a repair of its gang; the repair is closed when all PodCliques of the gang have
-their pods ready again. The pod's own word about why it goes is told as an Event. What is being
+their pods ready again, and forgotten when the gang goes. The pod's own word about why it goes is told as an Event. What is being
 repaired is known only here and now: a restart measures only what happens after it. A process
 that does not lead sees the same pods go, and says nothing: it does not know which of them
 the leader deletes, and what two processes count would be counted twice.
@@ -17,9 +17,11 @@ from core_operator.plan.disruption import is_serving, why_lost
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
-from shared_api.models import KubeObject, PodClique
+from shared_api.models import KubeObject, PodClique, PodGang
+from shared_api.runtime.cache import key_of
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.fence import Fence
+from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import controller_uid
 
 EVENT_POD_LOST = "PodLost"
@@ -41,6 +43,11 @@ class Repairs:
         self.tell: Tell = lambda *_: None
         """Records a warning about an object."""
         caches.pods.subscribe(self._on_pod)
+        caches.gangs.subscribe(self._on_gang)
+
+    def _on_gang(self, old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._since.pop(key_of(old), None)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         if old is not None and is_serving(old) and (new is None or not is_serving(new)):
@@ -52,7 +59,9 @@ class Repairs:
         clique = self._owner(pod)
         if self.deletions.is_ours(pod) or clique is None or self._fence.remaining() <= 0:
             return
-        self._since.setdefault(_gang(pod), self._clock.monotonic())
+        # Not of one that is seen to be gone: nobody would take it off the list again.
+        if (gang := _gang(pod)) in self._caches.gangs:
+            self._since.setdefault(gang, self._clock.monotonic())
         why = why_lost(pod)
         self._metrics.lost.labels(why.cause.value).inc()
         on = f" on {was.spec.node_name}" if was.spec.node_name else ""
@@ -66,12 +75,8 @@ class Repairs:
         return found.object
 
     def _close(self, gang: ObjectKey) -> None:
-        since = self._since.get(gang)
-        if since is None:
-            return
-        known = self._caches.gangs.get(gang)
-        if known is None:
-            del self._since[gang]
+        since, known = self._since.get(gang), self._caches.gangs.get(gang)
+        if since is None or known is None:
             return
         for group in known.object.spec.podgroups:
             clique = self._caches.cliques.get(ObjectKey(gang.namespace, group.name))

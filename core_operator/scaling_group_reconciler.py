@@ -30,6 +30,7 @@ from core_operator.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import WaitForEvent
 from shared_api.runtime.writing import Behalf, Target
 
 
@@ -50,10 +51,13 @@ class ScalingGroupReconciler:
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
             return
+        expansion = self._view.expansion(pcs)
+        instances = cliques_of_group(expansion, key.name)
+        if expansion.too_large and not instances:
+            raise WaitForEvent(expansion.too_large)
         self._sharing.ensure_possible(pcs)
         uid = found.metadata.uid or ""
         wanted = tuple(self._wanted(pcs, found.object))
-        instances = cliques_of_group(self._view.expansion(pcs), key.name)
         live = self._view.caches.cliques.by_index(OWNER, uid)
         going = unwanted(self._cliques, live, (clique.name for clique in instances), uid)
         behalf = Behalf(key, uid)

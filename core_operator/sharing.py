@@ -54,10 +54,6 @@ class _Relabel:
         }
         await applier.patch(self.target, self.observed, Patch(body), behalf)
 
-    def is_visible(self) -> bool:
-        """Tell whether something of its name is in the cache."""
-        return True
-
 
 class Sharing:
     """Claims and ComputeDomains, for the reconciler of one kind."""

@@ -14,6 +14,7 @@ from core_operator.plan.expansion import Expansion, standalone_cliques
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.resources import HPAS
 from shared_api.models import (
+    MAX_REPLICAS,
     AutoScalingConfig,
     JsonObject,
     KubeObject,
@@ -73,7 +74,7 @@ def remembered_size(
 def remembered_groups(pcs: PodCliqueSet, found: Iterable[Autoscaler]) -> dict[str, int]:
     """Sizes of scaling groups, by full name, as far as these autoscalers know them."""
     known = {autoscaler.metadata.name: autoscaler for autoscaler in found}
-    if not known:
+    if not known or pcs.spec.replicas > MAX_REPLICAS:
         return {}
     named = (
         (naming.group_name(pcs.metadata.name, index, config.name), config)

@@ -3,16 +3,20 @@
 This is the only place that decides which PodCliques, scaling groups and gangs a set consists
 of, in the order that Grove lists them. Every clique is in exactly one gang: the base gang of
 its replica, or, for a group replica at or above the group's minAvailable, a gang of its own.
-An expansion of thousands of gangs is made once and then looked up by name.
+An expansion of thousands of gangs is made once and then looked up by name. It ends with the last
+replica that fits into a limit: all of it is held in memory, in a process that serves everybody.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from core_operator.plan import naming
 from core_operator.plan.history import template_hashes
 from shared_api.models import PodCliqueScalingGroupConfig, PodCliqueSet, PodCliqueTemplateSpec
+
+MOST_PODS = 20_000
+"""Of one set, as its templates and the live sizes of its scaling groups have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,9 @@ class Expansion:
     cliques: tuple[CliqueInstance, ...]
     groups: tuple[GroupInstance, ...]
     gangs: tuple[GangInstance, ...]
+    too_large: str = ""
+    """What is wrong with the size of the set, if this is not all of it: nothing must be deleted
+    because it is not in here."""
     # Looked up once per object of the set: a scan each time would be quadratic in its size.
     _gangs: Mapping[str, GangInstance] = field(init=False, repr=False, compare=False)
     _cliques: Mapping[str, CliqueInstance] = field(init=False, repr=False, compare=False)
@@ -113,22 +120,33 @@ def expand(
 
     `group_replicas` has the live sizes of scaling groups that exist, by their full names; the
     others have the size that the set says. `hashes` are those of the cliques' templates, if
-    revisions are stored that decide on them.
+    revisions are stored that decide on them. Of a set that is too large it is what comes before the
+    first replica that does not fit.
     """
     templates = _Templates(pcs, template_hashes(pcs, ()) if hashes is None else hashes)
     cliques: list[CliqueInstance] = []
     groups: list[GroupInstance] = []
     base_gangs: list[GangInstance] = []
     scaled_gangs: list[GangInstance] = []
+    pods, too_large = 0, ""
     for index in range(pcs.spec.replicas):
         replica_groups = tuple(_groups(pcs, index, group_replicas))
+        more = templates.pods(replica_groups)
+        # Before any of it is made: a number that somebody mistyped must not cost memory.
+        if pods + more > MOST_PODS:
+            too_large = (
+                f"a set has at most {MOST_PODS} pods: {index} of {pcs.spec.replicas} replicas have"
+                f" {pods}, the next would have {more}"
+            )
+            break
+        pods += more
         gangs = tuple(_gangs(templates, index, replica_groups))
         groups.extend(replica_groups)
         base_gangs.append(gangs[0])
         scaled_gangs.extend(gangs[1:])
         # Base before scaled, so within one group the cliques come in the order of its replicas.
         cliques.extend(clique for gang in gangs for clique in gang.cliques)
-    return Expansion(tuple(cliques), tuple(groups), (*base_gangs, *scaled_gangs))
+    return Expansion(tuple(cliques), tuple(groups), (*base_gangs, *scaled_gangs), too_large)
 
 
 class _Templates:
@@ -147,6 +165,14 @@ class _Templates:
     def hash_of(self, template: PodCliqueTemplateSpec) -> str:
         """The hash of one of the cliques."""
         return self._hashes[template.name]
+
+    def pods(self, groups: Iterable[GroupInstance]) -> int:
+        """How many pods one replica with these groups has."""
+        copies = ((group.replicas, self.of_group(group.config)) for group in groups)
+        return sum(template.spec.replicas for template in self.standalone) + sum(
+            replicas * sum(template.spec.replicas for template in of_copy)
+            for replicas, of_copy in copies
+        )
 
     def of_group(self, config: PodCliqueScalingGroupConfig) -> Iterator[PodCliqueTemplateSpec]:
         """The cliques of a group, in the order in which it names them."""

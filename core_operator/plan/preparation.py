@@ -5,7 +5,9 @@ substituted, in one pass, in values only. Most of what it sets is immutable on a
 pod carries a digest of what it was made with. A pod that its gate still holds and that was
 made with something else is of no use to its gang and is made anew: its gang was given to
 another backend, was itself made anew and has another UID, or its backend wants other things
-by now. A pod whose gate is gone is past the point where that matters, and stays.
+by now. So is one without the fields that put it into its gang: a server whose feature gate is off
+drops them without a word, and whoever made the pod may have ended before taking it away again. A
+pod whose gate is gone is past the point where that matters, and stays.
 """
 
 import enum
@@ -14,8 +16,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import msgspec
 from pydantic import JsonValue
 
 from shared_api import names
@@ -32,6 +35,8 @@ from shared_api.models import (
 
 _TOKEN = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _DIGEST_BYTES = 6
+_MEMBERSHIP = ("workloadRef", "schedulingGroup")
+"""Fields of a pod's spec that a server may drop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,9 @@ class Preparation:
     minimum: int = 0
     members: str | None = None
     surplus: str | None = None
+    member_fields: JsonObject = field(default_factory=dict)
+    surplus_fields: JsonObject = field(default_factory=dict)
+    """The fields that put a pod into its gang, with only the index left to substitute."""
 
     def suits(self, pod: Pod) -> bool:
         """Tell whether a pod is what its gang needs, or is past the point where that matters."""
@@ -72,7 +80,9 @@ class Preparation:
             return True
         made_with = pod.metadata.annotations.get(names.ANNOTATION_PREPARATION)
         wanted = self._wanted(pod)
-        return self._is_ours(pod) and (wanted is None or made_with in (None, wanted))
+        if wanted is None or made_with is None:
+            return self._is_ours(pod)
+        return self._is_ours(pod) and made_with == wanted and self._was_kept(pod)
 
     def outdates(self, pod: Pod) -> bool:
         """Tell whether a pod has to be made anew; one of which it is not known yet may stay."""
@@ -84,8 +94,22 @@ class Preparation:
         return pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == self.backend
 
     def _wanted(self, pod: Pod) -> str | None:
+        return self.members if self._is_member(pod) else self.surplus
+
+    def _is_member(self, pod: Pod) -> bool:
         index = index_of(pod)
-        return self.members if index is None or index < self.minimum else self.surplus
+        return index is None or index < self.minimum
+
+    def _was_kept(self, pod: Pod) -> bool:
+        """Tell whether the server has stored what puts a pod into its gang."""
+        fields = self.member_fields if self._is_member(pod) else self.surplus_fields
+        if not fields:
+            return True
+        wanted = _in_value(fields, {"{index}": str(index_of(pod))})
+        assert isinstance(wanted, dict)
+        spec = pod.spec
+        stored = dict(zip(_MEMBERSHIP, (spec.workload_ref, spec.scheduling_group), strict=True))
+        return all(_has(stored[name], of) for name, of in wanted.items())
 
 
 def index_of(pod: Pod) -> int | None:
@@ -110,13 +134,13 @@ def preparation_of(
     reference = reference_to(gang)
     if record is None:
         return Preparation(reference.backend, minimum)
+    patches = [patch_for(record, gang.status, group, index, minimum) for index in (0, minimum)]
     of_member, of_surplus = (
         "" if isinstance(patch, NotYet) else digest(patch, reference, group, record)
-        for patch in (
-            patch_for(record, gang.status, group, index, minimum) for index in (0, minimum)
-        )
+        for patch in patches
     )
-    return Preparation(reference.backend, minimum, of_member, of_surplus)
+    fields = (_membership(patch, reference, group) for patch in patches)
+    return Preparation(reference.backend, minimum, of_member, of_surplus, *fields)
 
 
 def patch_for(
@@ -162,6 +186,21 @@ def must_have(
     if isinstance(patch, NotYet) or names.ANNOTATION_PREPARATION not in pod.metadata.annotations:
         return {}
     return prepared_spec(patch, placeholders(reference_to(gang), group, str(index)))
+
+
+def _membership(patch: PodPatch | NotYet, gang: GangRef, group: str) -> JsonObject:
+    if isinstance(patch, NotYet):
+        return {}
+    fields = _RENDERED.of(patch).spec
+    values = placeholders(gang, group, "{index}")
+    return {name: _in_value(fields[name], values) for name in _MEMBERSHIP if name in fields}
+
+
+def _has(stored: msgspec.Struct | None, wanted: JsonValue) -> bool:
+    found = msgspec.to_builtins(stored)
+    if not isinstance(found, dict) or not isinstance(wanted, dict):
+        return False
+    return all(found.get(name) == value for name, value in wanted.items())
 
 
 def substituted(text: str, values: Mapping[str, str]) -> str:

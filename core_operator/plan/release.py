@@ -110,7 +110,7 @@ def ungate_patch(pod: Pod, gate: str, must_have: JsonObject) -> list[JsonValue]:
 
     It fails rather than lift another's gate, should the list have changed, or touch another
     pod, should the name have been reused. It also fails if the server has not kept what the
-    pod was prepared with, which nobody could find out in time otherwise.
+    pod was prepared with.
     """
     position = [found.name for found in pod.spec.scheduling_gates].index(gate)
     path = f"/spec/schedulingGates/{position}"

@@ -60,12 +60,28 @@ class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
+class WorkloadReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The gang of a pod, as Kubernetes 1.35 has it."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
+class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The gang of a pod, as Kubernetes has it from 1.36 on."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Where a pod is to run."""
+    """Where a pod is to run, and with whom."""
 
     node_name: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    workload_ref: WorkloadReference | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):

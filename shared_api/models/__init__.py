@@ -39,6 +39,7 @@ from shared_api.models.patch import (
     WorkloadReference,
 )
 from shared_api.models.podclique import (
+    MAX_REPLICAS,
     AutoScalingConfig,
     PodClique,
     PodCliqueSpec,
@@ -102,6 +103,7 @@ from shared_api.models.topology import (
 )
 
 __all__ = [
+    "MAX_REPLICAS",
     "PLACEHOLDERS",
     "AfterBound",
     "AutoScalingConfig",

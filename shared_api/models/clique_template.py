@@ -17,6 +17,7 @@ from shared_api.models.podclique import (
     AutoScalingConfig,
     PodCliqueSpec,
     PositiveInt32,
+    Replicas,
 )
 from shared_api.models.schema import Rule, list_map, list_set, rules
 from shared_api.models.sharing import (
@@ -209,7 +210,7 @@ class PodCliqueScalingGroupConfig(KubeModel):
     annotations: AnnotationMap = Field(default_factory=dict)
     """Annotations of the PodCliqueScalingGroup."""
 
-    replicas: PositiveInt32 = 1
+    replicas: Replicas = 1
     """Number of copies at creation."""
 
     min_available: PositiveInt32 = 1

@@ -13,10 +13,18 @@ from pydantic import Field
 from shared_api import names
 from shared_api.models.meta import Conditions, KubeModel, KubeObject, LastError
 from shared_api.models.podspec import PodSpec
-from shared_api.models.schema import Int32, Int64, Opaque, Rule, list_atomic, list_set
+from shared_api.models.schema import Int32, Int64, Markers, Opaque, Rule, list_atomic, list_set
 
 Count = Annotated[Int32, Field(ge=0)]
 PositiveInt32 = Annotated[Int32, Field(ge=1)]
+
+MAX_REPLICAS = 10_000
+"""Of one clique, scaling group or set: a number with a digit too many is refused."""
+# For the server alone: who reads must not fail at what was stored before there was a limit.
+_AT_MOST = Markers({"maximum": MAX_REPLICAS})
+Replicas = Annotated[PositiveInt32, _AT_MOST]
+SetReplicas = Annotated[Count, _AT_MOST]
+
 LastErrors = Annotated[tuple[LastError, ...], list_atomic()]
 
 MIN_WITHIN_REPLICAS = Rule(
@@ -52,7 +60,7 @@ class PodCliqueSpec(KubeModel):
     pod_spec: PodSpec
     """Spec of the pods, as in a Pod. It is stored as written, and checked in full when pods are created."""
 
-    replicas: PositiveInt32 = 1
+    replicas: Replicas = 1
     """Number of pods."""
 
     min_available: PositiveInt32 | None = None

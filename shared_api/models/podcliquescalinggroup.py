@@ -11,7 +11,13 @@ from pydantic import Field
 
 from shared_api import names
 from shared_api.models.meta import Conditions, KubeModel, KubeObject
-from shared_api.models.podclique import MIN_WITHIN_REPLICAS, Count, LastErrors, PositiveInt32
+from shared_api.models.podclique import (
+    MIN_WITHIN_REPLICAS,
+    Count,
+    LastErrors,
+    PositiveInt32,
+    Replicas,
+)
 from shared_api.models.schema import Int32, Int64, list_atomic, list_set
 
 
@@ -20,7 +26,7 @@ class PodCliqueScalingGroupSpec(KubeModel):
 
     RULES: ClassVar = (MIN_WITHIN_REPLICAS,)
 
-    replicas: PositiveInt32 = 1
+    replicas: Replicas = 1
     """Number of copies."""
 
     min_available: PositiveInt32 = 1

@@ -20,7 +20,7 @@ from shared_api.models.clique_template import (
     PodCliqueTemplateSpec,
 )
 from shared_api.models.meta import KubeModel, KubeObject
-from shared_api.models.podclique import Count
+from shared_api.models.podclique import SetReplicas
 from shared_api.models.podcliqueset_status import PodCliqueSetStatus
 from shared_api.models.schema import Markers, Rule, list_map, rules
 from shared_api.models.sharing import (
@@ -135,7 +135,7 @@ class PodCliqueSetTemplateSpec(KubeModel):
 class PodCliqueSetSpec(KubeModel):
     """A number of replicas of a template."""
 
-    replicas: Count = 0
+    replicas: SetReplicas = 0
     """Number of replicas."""
 
     update_strategy: PodCliqueSetUpdateStrategy | None = None

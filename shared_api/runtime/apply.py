@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shared_api.kube.client import Client, Patch
+from shared_api.kube.client import Client, Patch, Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
@@ -110,6 +110,21 @@ class Applier:
         if behalf.owner_uid is not None and controller_uid(observed) != behalf.owner_uid:
             raise NotOurs(f"{target.resource} {child} exists and is not controlled by {behalf.key}")
         return await self._update(target, manifest, observed, behalf)
+
+    async def hidden(self, target: Target[W], key: ObjectKey) -> PartialObject | None:
+        """The metadata of an object that a selecting cache does not show, if it exists.
+
+        Asked for by listing, which whoever has a cache may do.
+        """
+        pages = self._client.pages(
+            target.resource,
+            key.namespace or None,
+            into=PartialObject,
+            selector=Selector(fields=f"metadata.name={key.name}"),
+            metadata_only=True,
+        )
+        found = [item async for page in pages for item in page.items]
+        return found[0] if found else None
 
     async def reclaim(
         self, target: Target[W], manifest: Mapping[str, object], seen: Watched, behalf: Behalf

@@ -106,6 +106,16 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         "spec.template.cliques: Invalid value: all cliques must name the same schedulerName, or none;"
         ' found: ["one", "two"]',
     ),
+    "more replicas than any set has": (
+        {"spec.replicas": 10_001},
+        "spec.replicas: Invalid value: 10001: spec.replicas in body should be less than or equal"
+        " to 10000",
+    ),
+    "more replicas than any clique has": (
+        {f"{A}.spec.replicas": 10_001},
+        "spec.template.cliques[0].spec.replicas: Invalid value: 10001:"
+        " spec.template.cliques[0].spec.replicas in body should be less than or equal to 10000",
+    ),
     "a clique without replicas": (
         {f"{A}.spec.replicas": 0},
         "spec.template.cliques[0].spec.replicas: Invalid value: 0:"

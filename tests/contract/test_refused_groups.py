@@ -58,6 +58,12 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         " spec.template.podCliqueScalingGroups[0].minAvailable in body should be greater than or equal"
         " to 1",
     ),
+    "more replicas than any group has": (
+        {GROUPS: [scaling_group("g", "a", replicas=10_001)]},
+        "spec.template.podCliqueScalingGroups[0].replicas: Invalid value: 10001:"
+        " spec.template.podCliqueScalingGroups[0].replicas in body should be less than or equal to"
+        " 10000",
+    ),
     "a group minimum above its replicas": (
         {GROUPS: [scaling_group("g", "a", replicas=2, minAvailable=3)]},
         "spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not"

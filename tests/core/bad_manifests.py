@@ -49,6 +49,18 @@ REFUSED: dict[str, tuple[Edits, str]] = {
     "a name that is too long": ({"metadata.name": "w" * 46}, "at most 45 characters together"),
     "replicas in words": ({"spec.replicas": "three"}, "spec.replicas: Invalid value"),
     "negative replicas": ({"spec.replicas": -1}, "spec.replicas: Invalid value: -1"),
+    "more replicas than anybody has": (
+        {"spec.replicas": 10_001},
+        "spec.replicas: Invalid value: 10001",
+    ),
+    "more pods of a clique than anybody has": (
+        {f"{A}.spec.replicas": 1_000_000},
+        "cliques[0].spec.replicas: Invalid value: 1000000",
+    ),
+    "more copies of a group than anybody has": (
+        {GROUPS: [group("a", replicas=1_000_000)]},
+        "podCliqueScalingGroups[0].replicas: Invalid value: 1000000",
+    ),
     "no template": ({"spec": {"replicas": 1}}, "spec.template: Required value"),
     "no cliques": ({f"{TEMPLATE}.cliques": []}, "should have at least 1 items"),
     "two cliques of one name": ({f"{TEMPLATE}.cliques.1.name": "a"}, "cliques[1]: Duplicate value"),
@@ -196,6 +208,10 @@ TOLD: dict[str, tuple[Edits, Told]] = {
             }
         },
         Told("ClusterTopologyNotFound", "ClusterTopologyBinding 't' does not exist", ""),
+    ),
+    "more pods than one set may have": (
+        {"spec.replicas": 7_000},
+        Told("TooLarge", "at most 20000 pods: 6666 of 7000 replicas have 19998", ""),
     ),
     "cliques whose full names are one": (
         {f"{A}.name": "s-0-b", GROUPS: [group("b")]},

@@ -1,12 +1,19 @@
-"""Which child of a name counts for its owner."""
+"""Which child of a name counts for its owner, and which are waited for."""
 
 import pytest
 
-from core_operator.children import own_child
+from core_operator.children import Family, NamesTaken, Wanted, own_child, settle
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.resources import SERVICES
+from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
+from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.pending import PendingWrites
+from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed
+from shared_api.runtime.writing import Behalf, Target
+from tests.runtime.writes import ScriptedClient
 
 KEY = ObjectKey("n", "w-0-a")
 
@@ -35,3 +42,39 @@ def test_a_child_of_a_former_set_of_the_same_name_lends_its_size_to_nobody(
 def test_what_does_not_exist_is_nobodys_child() -> None:
     empty: Cache[PartialObject] = Cache()
     assert own_child(empty, KEY, an_object("w", "now")) is None
+
+
+def wanted(cache: Cache[PartialObject]) -> Wanted[PartialObject]:
+    owner = {"kind": "PodCliqueSet", "name": "w", "uid": "now", "controller": True}
+    metadata = {"name": KEY.name, "namespace": "n", "ownerReferences": [owner]}
+    manifest = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+    return Wanted(Target(SERVICES, cache), manifest)
+
+
+async def settled(child: PartialObject, client: ScriptedClient) -> None:
+    """Have a set `w` of the UID `now` wish for a child whose name this object has."""
+    cache: Cache[PartialObject] = Cache()
+    cache.take(Changed(child))
+    applier = Applier(client, "us", PendingWrites(), Telemetry())
+    behalf = Behalf(ObjectKey("n", "w"), "now")
+    await settle(Family((wanted(cache),)), applier, behalf, parallel=1)
+
+
+async def test_a_child_of_a_former_set_of_the_same_name_is_waited_for() -> None:
+    client = ScriptedClient()
+    with pytest.raises(WaitForEvent, match="Service w-0-a of the former owner is still there"):
+        await settled(an_object(KEY.name, "c", "before"), client)
+    assert client.writes == []
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [(), (OwnerReference("v1", "PodCliqueSet", "x", "x", controller=True),)],
+    ids=["nobody", "another set"],
+)
+async def test_what_others_have_made_has_taken_the_name(
+    owners: tuple[OwnerReference, ...],
+) -> None:
+    metadata = Metadata(name=KEY.name, namespace="n", uid="c", owner_references=owners)
+    with pytest.raises(NamesTaken):
+        await settled(PartialObject(metadata), ScriptedClient())

@@ -36,27 +36,30 @@ async def somebody(gangless: Cluster) -> AsyncIterator[Onlooker]:
 
 
 class Interrupted(Client):
-    """Of an operator that ends between making a pod and looking at what was made of it."""
+    """Of an operator that ends between making a pod and taking it away again."""
 
     async def delete(self, resource: Resource, *arguments: Any, **options: Any) -> None:
         if resource != PODS:
             await super().delete(resource, *arguments, **options)
 
 
-async def test_a_pod_without_its_fields_is_never_released_even_if_nobody_takes_it_away(
+async def test_pods_without_their_fields_that_an_operator_left_behind_are_taken_away_and_told_of(
     gangless: Cluster, somebody: Onlooker
 ) -> None:
     backend = StandIn(somebody.client, "default", preparation=PREPARATION)
-    async with (
-        backend.serving(),
-        running_operator(gangless, client_type=Interrupted) as operator,
-    ):
-        await somebody.create(pcs("v", clique("a", 2)))
-        await somebody.until(lambda: holds(somebody.get(GANGS, "v-0"), "Initialized"))
-        # The gang is whole and programmed, so its gates would go; the server says no.
-        await operator.until(lambda: operator.writes.refused["patch", PODS.plural])
-        assert operator.writes.seen["patch", PODS.plural] == 0
+    async with backend.serving():
+        async with running_operator(gangless, client_type=Interrupted):
+            await somebody.create(pcs("v", clique("a", 2)))
+            await somebody.until(lambda: len(somebody.pods) == 2)
+            await somebody.until(lambda: holds(somebody.get(GANGS, "v-0"), "Programmed"))
         assert [gates(pod) for pod in somebody.pods] == [[GATE], [GATE]]
+        left = {pod.metadata.uid for pod in somebody.pods}
+        async with running_operator(gangless) as operator:
+            await somebody.until(lambda: not left & {pod.metadata.uid for pod in somebody.pods})
+            await somebody.until_event("v-0-a", "PodFieldsDropped")
+            await somebody.until(lambda: holds(somebody.get(CLIQUES, "v-0-a"), "Stalled"))
+            assert operator.writes.seen["patch", PODS.plural] == 0, "no gate was lifted"
+            assert operator.writes.refused["patch", PODS.plural] == 0, "nor tried"
 
 
 async def test_a_field_that_the_server_drops_is_told_and_its_pod_is_not_kept(

@@ -1,5 +1,7 @@
 """What wakes the reconciler of gangs, how soon, and what is no news to it."""
 
+from dataclasses import replace
+
 import pytest
 
 from core_operator.gang_feeds import AT_ONCE, GangFeeds
@@ -9,7 +11,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodGang
 from shared_api.runtime.queue import Queue
 from tests.core.scene import GANG, Scene
-from tests.plan.pod_samples import BOUND, FAILED, GATED, READY, RELEASED, condition, going
+from tests.plan.pod_samples import BOUND, FAILED, GATE, GATED, READY, RELEASED, condition, going
 
 SECOND = 1.0
 LATEST = 31.0
@@ -97,6 +99,16 @@ def test_a_gate_that_we_lift_is_no_news_and_one_that_another_lifts_is() -> None:
     with pytest.raises(ConnectionError), stage.lifts.to(held):
         raise ConnectionError
     assert stage.feeds.delay(held, free) == AT_ONCE
+
+
+def test_a_gate_of_another_that_goes_before_ours_is_news_and_ours_is_still_expected() -> None:
+    stage = Stage()
+    ours = replace(GATED, annotations=((names.ANNOTATION_PREPARATION, f"{GATE}:digest"),))
+    both = stage.pod(0, replace(ours, gates=("example.com/theirs", GATE)))
+    held, free = stage.pod(0, ours), stage.pod(0, replace(ours, gates=()))
+    with stage.lifts.to(both):
+        assert stage.feeds.delay(both, held) == AT_ONCE
+        assert stage.feeds.delay(held, free) is None
 
 
 def test_a_gate_that_we_lift_is_news_where_the_gang_says_that_it_is_released() -> None:

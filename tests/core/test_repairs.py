@@ -15,7 +15,7 @@ from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed
+from shared_api.runtime.watch import Changed, Removed
 from tests.core.kit import clique
 
 LOST, REPAIRED = "grove_pods_lost_total", "grove_gang_repair_seconds_count"
@@ -38,6 +38,14 @@ class Process:
         self.repairs.tell = self._tell
         self._caches.cliques.take(Changed(applied(PodClique)(_clique(), {})))
         self._caches.gangs.take(Changed(applied(PodGang)(_gang(), {})))
+
+    def loses_gang(self) -> None:
+        """Let the gang be seen to be gone."""
+        self._caches.gangs.take(Removed(applied(PodGang)(_gang(), {})))
+
+    def has_gang_anew(self) -> None:
+        """Let a gang of the same name be seen."""
+        self._caches.gangs.take(Changed(applied(PodGang)(_gang("again"), {})))
 
     def remaining(self) -> float:
         return 10.0 if self.leads else 0.0
@@ -70,8 +78,8 @@ def _clique() -> PodClique:
     return PodClique.model_validate({"metadata": metadata, "spec": clique("c")["spec"]})
 
 
-def _gang() -> PodGang:
-    metadata = {"name": "g", "namespace": "n", "uid": "g", "resourceVersion": "1"}
+def _gang(uid: str = "g") -> PodGang:
+    metadata = {"name": "g", "namespace": "n", "uid": uid, "resourceVersion": "1"}
     group = {"name": "c", "podReferences": [], "minReplicas": 1}
     return PodGang.model_validate({"metadata": metadata, "spec": {"podgroups": [group]}})
 
@@ -83,6 +91,21 @@ def test_the_leader_counts_a_lost_pod_and_the_repair() -> None:
     assert leader.total(LOST) == 1
     assert leader.told == ["c PodLost pod p is lost: Evicted"]
     leader.see("q", READY)
+    assert leader.total(REPAIRED) == 1
+
+
+def test_what_a_gang_lost_before_it_went_is_no_repair_of_its_successor() -> None:
+    leader = Process(leads=True)
+    leader.see("p", READY)
+    leader.see("p", FAILED)
+    leader.loses_gang()
+    leader.see("q", READY)
+    leader.see("q", FAILED)
+    leader.has_gang_anew()
+    leader.see("r", READY)
+    assert (leader.total(LOST), leader.total(REPAIRED)) == (2, 0)
+    leader.see("r", FAILED)
+    leader.see("s", READY)
     assert leader.total(REPAIRED) == 1
 
 

@@ -9,8 +9,16 @@ from core_operator.plan.pods import plan_pods
 from core_operator.plan.preparation import Preparation
 from local_cluster.cluster import Cluster
 from shared_api import names
-from shared_api.kube.codec import LooseObject
-from shared_api.kube.resources import PODS, SERVICES
+from shared_api.kube.client import Selector
+from shared_api.kube.codec import LooseObject, PartialObject
+from shared_api.kube.resources import (
+    CONTROLLER_REVISIONS,
+    EVENTS,
+    HPAS,
+    PODS,
+    SERVICES,
+    Resource,
+)
 from shared_api.models import PodClique
 from tests.core.kit import (
     Object,
@@ -97,6 +105,39 @@ async def test_a_name_that_a_stranger_has_is_told_and_taken_once_it_is_free(
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
 
 
+async def conflicts(person: Onlooker) -> list[str]:
+    """What Events say about names that others have."""
+    fields = Selector(fields="reason=Conflict")
+    pages = person.client.pages(EVENTS, person.namespace, into=PartialObject, selector=fields)
+    return [event.metadata.name async for page in pages for event in page.items]
+
+
+@pytest.mark.parametrize("kind", [SERVICES, HPAS, CONTROLLER_REVISIONS], ids=str)
+async def test_a_child_that_lost_the_label_by_which_it_is_found_gets_it_back(
+    core_cluster: Cluster, person: Onlooker, kind: Resource
+) -> None:
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        await person.create(pcs("w", clique("a", 1, autoScalingConfig={"maxReplicas": 4})))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await op.until_idle()
+        pages = person.client.pages(kind, person.namespace, into=PartialObject)
+        (ours,) = [
+            item.metadata
+            async for page in pages
+            for item in page.items
+            if item.metadata.controller is not None
+        ]
+        await person.change(
+            kind, ours.name, {"metadata": {"labels": {names.LABEL_MANAGED_BY: None}}}
+        )
+        await op.until_idle()
+        found = await person.client.get(kind, ours.name, person.namespace, into=PartialObject)
+        assert found.metadata.uid == ours.uid
+        assert found.metadata.labels == ours.labels
+        assert holds(person.get(SETS, "w"), "Ready")
+        assert await conflicts(person) == []
+
+
 async def test_a_set_that_is_made_again_under_its_name_gets_children_of_its_own(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
@@ -118,6 +159,7 @@ async def test_a_set_that_is_made_again_under_its_name_gets_children_of_its_own(
         controller = person.one(CLIQUES, "w-0-a").metadata.controller
         assert controller is not None
         assert controller.uid == owner
+        assert await conflicts(person) == [], "children of the former set are waited for"
 
 
 async def test_deleting_a_set_while_it_is_being_made_leaves_nothing(

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core_operator.plan.expansion import (
+    MOST_PODS,
     Expansion,
     clashing_names,
     clique_named,
@@ -179,3 +181,44 @@ def test_growing_a_group_leaves_what_there_is_as_it_was(
     after = expand(pcs, {g.name: g.replicas + 1 for g in before.groups})
     kept = gangs_of(after)
     assert gangs_of(before).items() <= kept.items()
+
+
+def test_a_set_that_just_fits_is_expanded_whole() -> None:
+    expansion = expand(pod_clique_set(clique("a", 2), replicas=MOST_PODS // 2), {})
+    assert expansion.too_large == ""
+    assert len(expansion.gangs) == MOST_PODS // 2
+
+
+@pytest.mark.parametrize(
+    ("pcs", "live", "words"),
+    [
+        (
+            pod_clique_set(clique("a"), replicas=10**9),
+            {},
+            "20000 of 1000000000 replicas have 20000",
+        ),
+        (
+            pod_clique_set(clique("a", 10**9)),
+            {},
+            "0 of 1 replicas have 0, the next would have 10000",
+        ),
+        (
+            pod_clique_set(clique("a", 3), groups=(group("g", "a", replicas=9_000),), replicas=2),
+            {},
+            "0 of 2 replicas have 0, the next would have 27000",
+        ),
+        (
+            pod_clique_set(clique("a", 3), groups=(group("g", "a"),), replicas=3),
+            {"w-1-g": 10**9},
+            "1 of 3 replicas have 3, the next would have 3000000000",
+        ),
+    ],
+    ids=["replicas", "pods", "copies", "copies that were scaled"],
+)
+def test_a_set_that_is_too_large_says_so_and_is_expanded_as_far_as_it_fits(
+    pcs: PodCliqueSet, live: dict[str, int], words: str
+) -> None:
+    expansion = expand(pcs, live)
+    assert words in expansion.too_large
+    assert expansion.too_large.startswith("a set has at most 20000 pods: ")
+    assert sum(one.template.spec.replicas for one in expansion.cliques) <= MOST_PODS

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from core_operator.plan.gang_pods import gang_groups, has_begun
@@ -15,7 +16,7 @@ from core_operator.plan.preparation import (
     preparation_of,
 )
 from shared_api import names
-from shared_api.kube.pods import Pod
+from shared_api.kube.pods import Pod, PodSpec, SchedulingGroup, WorkloadReference
 from shared_api.models import PodGang, PodPatch, SchedulerBackendSpec
 from tests.plan.pod_samples import (
     BACKEND,
@@ -157,6 +158,39 @@ def test_the_digest_does_not_depend_on_how_a_patch_was_written_down() -> None:
     digests = [digest(patch, gang_ref, "c", STATIC) for patch in (one, same, other)]
     assert digests[0] == digests[1] != digests[2]
     assert digests[0].startswith(f"{GATE}:")
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept", "lost"),
+    [
+        (
+            {"schedulingGroup": {"podGroupName": "{gang}-{index}"}},
+            PodSpec(scheduling_group=SchedulingGroup("w-0-0")),
+            PodSpec(),
+        ),
+        (
+            {"workloadRef": {"name": "{gang}", "podGroup": "{group}"}},
+            PodSpec(workload_ref=WorkloadReference("w-0", CLIQUE)),
+            PodSpec(workload_ref=WorkloadReference("w-0")),
+        ),
+    ],
+)
+def test_a_held_pod_that_the_server_left_out_of_its_gang_does_not_count_and_is_made_anew(
+    fields: dict[str, object], kept: PodSpec, lost: PodSpec
+) -> None:
+    backend = record("", preparation={"mode": "Static", "members": {"spec": fields}})
+    wanted = preparation_of(GANG, backend, CLIQUE, 1)
+
+    def stored(spec: PodSpec, state: PodState = GATED) -> tuple[Pod, ...]:
+        pod = made(0, state, wanted)
+        spec = msgspec.structs.replace(spec, scheduling_gates=pod.spec.scheduling_gates)
+        return (msgspec.structs.replace(pod, spec=spec),)
+
+    assert remade(stored(kept), GANG, backend) == []
+    assert counted(stored(kept), GANG, backend) == [f"{CLIQUE}-0"]
+    assert remade(stored(lost), GANG, backend) == [f"{CLIQUE}-0"]
+    assert counted(stored(lost), GANG, backend) == [], "so its gang is not whole and not released"
+    assert remade(stored(lost, RELEASED), GANG, backend) == [], "too late"
 
 
 def test_a_pod_must_have_the_fields_that_it_was_made_with() -> None:

@@ -14,6 +14,7 @@ from core_operator.plan.statuses.reasons import Blocked, Blocking, word, worst
 from core_operator.plan.statuses.update_progress import GroupUpdate, group_progress, is_turn_of
 from shared_api import names
 from shared_api.models import (
+    MAX_REPLICAS,
     Condition,
     JsonObject,
     PodClique,
@@ -82,7 +83,8 @@ def _copies(
     group: PodCliqueScalingGroup, cliques: Sequence[PodClique]
 ) -> Mapping[str, tuple[PodClique, ...]]:
     """The PodCliques of each copy that should exist, by index; those that go away are not there."""
-    found: dict[str, list[PodClique]] = {str(i): [] for i in range(group.spec.replicas)}
+    replicas = min(group.spec.replicas, MAX_REPLICAS)
+    found: dict[str, list[PodClique]] = {str(i): [] for i in range(replicas)}
     for clique in cliques:
         index = clique.metadata.labels.get(names.LABEL_PCSG_REPLICA_INDEX, "")
         if index in found and clique.metadata.deletion_timestamp is None:

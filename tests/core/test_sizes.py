@@ -1,0 +1,65 @@
+"""Sizes that nobody can mean stop one set, and neither its pods nor the operator."""
+
+import pytest
+
+from core_operator.caches import CLIQUES, GROUPS, SETS
+from core_operator.podclique_reconciler import PodCliqueReconciler
+from local_cluster.cluster import Cluster
+from shared_api import names
+from shared_api.kube.errors import Invalid
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import PodClique
+from shared_api.runtime.apply import Applier
+from shared_api.runtime.outcome import Terminal
+from shared_api.runtime.ownership import applied
+from shared_api.runtime.pending import PendingWrites
+from shared_api.runtime.telemetry import Telemetry
+from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
+from tests.core.scene import Scene
+from tests.core.stand_in import StandIn
+from tests.plan.samples import NAMESPACE
+
+
+async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_says_why() -> None:
+    scene = Scene()
+    applier = Applier(scene.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
+    reconciler = PodCliqueReconciler(scene.shop, applier)
+    spec = scene.clique.spec.model_copy(update={"replicas": 20_000})
+    large = scene.clique.model_copy(update={"spec": spec})
+    scene.put(scene.caches.cliques, applied(PodClique)(large, {}))
+    scene.has_gang()
+    with pytest.raises(Terminal):
+        await reconciler.reconcile(ObjectKey(NAMESPACE, large.metadata.name))
+    told = scene.shop.problems[large.metadata.uid or ""]
+    assert str(told.reason) == "TooLarge"
+    assert told.message == "a clique has at most 10000 pods: 20000 are wanted"
+    assert scene.client.writes == []
+
+
+@pytest.mark.cluster
+async def test_a_set_that_is_scaled_too_far_keeps_what_it_has_until_it_is_smaller(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    grouped = {"name": "s", "cliqueNames": ["b"]}
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        await person.create(
+            pcs("w", clique("a", 1), clique("b", 3), podCliqueScalingGroups=[grouped])
+        )
+        await person.until_ready(4)
+        before = {pod.metadata.uid for pod in person.pods}
+        for kind, name in ((SETS, "w"), (CLIQUES, "w-0-a"), (GROUPS, "w-0-s")):
+            with pytest.raises(Invalid, match="less than or equal to 10000"):
+                await person.scale(kind, name, 1_000_000)
+        for kind, name in ((SETS, "w"), (GROUPS, "w-0-s")):
+            await person.scale(kind, name, 10_000)
+            await person.until(
+                lambda: condition(person.get(SETS, "w"), "Stalled").get("reason") == "TooLarge"
+            )
+            await person.until_event("w", "TooLarge")
+            await op.until_idle()
+            assert {pod.metadata.uid for pod in person.pods} == before
+            await person.scale(kind, name, 1)
+            await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await person.scale(GROUPS, "w-0-s", 2)
+        await person.until_ready(7)
+        assert before < {pod.metadata.uid for pod in person.pods}
