@@ -2,8 +2,9 @@
 
 A backend lives while it renews its Lease. How long ago that was is measured by our own clock
 from when we saw it, so clocks that differ do not matter. A Lease that was given back ends at
-once. Right after a start nobody knows how old a Lease is; what the record said before stands
-until it is renewed or the time is up. Gangs are not touched here: they see the record.
+once. Right after a start, or a gap in our watch of Leases, nobody knows how old a Lease is; what
+the record said before stands until it is renewed or the time is up, counted from then on. While
+the watch is broken nobody can tell at all. Gangs are not touched here: they see the record.
 """
 
 from dataclasses import dataclass
@@ -40,8 +41,9 @@ class BackendReconciler:
         self._caches = shop.view.caches
         self._target = Target(kinds.BACKENDS, self._caches.backends)
         self._renewed: dict[ObjectKey, float] = {}
-        self._found_at_start: set[ObjectKey] = set()
+        self._of_unknown_age: set[ObjectKey] = set()
         self._caches.leases.subscribe(self._on_lease)
+        self._caches.lease_watch.subscribe(self._on_gap)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Judge one backend."""
@@ -83,11 +85,14 @@ class BackendReconciler:
             return Liveness(alive=False, message=f"nobody holds its Lease {key}")
         allowed = self._allowed(lease)
         now = self._shop.clock.monotonic()
-        rest = self._renewed.get(key, now) + allowed - now
+        doubtful = self._caches.lease_watch.is_doubtful
+        # A gap that ends later than now gives all of it anew, so that looking then is in time.
+        rest = allowed if doubtful else self._renewed.get(key, now) + allowed - now
         if rest <= 0:
             message = f"its Lease {key} was not renewed for {allowed:g} s"
             return Liveness(alive=False, message=message)
-        if key in self._found_at_start and said is not None and said.status == "False":
+        unknown = doubtful or key in self._of_unknown_age
+        if unknown and said is not None and said.status == "False":
             return Liveness(alive=False, message=said.message, good_for=rest)
         return Liveness(alive=True, message=f"its Lease {key} is being renewed", good_for=rest)
 
@@ -99,11 +104,16 @@ class BackendReconciler:
         if new is None:
             if old is not None:
                 self._renewed.pop(old.metadata.key, None)
-                self._found_at_start.discard(old.metadata.key)
+                self._of_unknown_age.discard(old.metadata.key)
             return
         key = new.metadata.key
         self._renewed[key] = self._shop.clock.monotonic()
         if old is None and not self._caches.leases.is_synced:
-            self._found_at_start.add(key)
+            self._of_unknown_age.add(key)
         else:
-            self._found_at_start.discard(key)
+            self._of_unknown_age.discard(key)
+
+    def _on_gap(self) -> None:
+        """Be told that the watch works again: backends may have been as cut off as we were."""
+        self._renewed = dict.fromkeys(self._renewed, self._shop.clock.monotonic())
+        self._of_unknown_age.update(self._renewed)

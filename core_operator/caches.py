@@ -42,12 +42,14 @@ from shared_api.models import (
     PodGang,
     SchedulerBackend,
 )
+from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.cache import Cache, Indexer
+from shared_api.runtime.continuity import Continuity
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.ownership import Applied, applied
 from shared_api.runtime.predicates import Watched, controller_uid
-from shared_api.runtime.watch import Source
+from shared_api.runtime.watch import Pace, Source
 
 W = TypeVar("W", bound=Watched)
 Indexes = Mapping[str, Indexer[W]]
@@ -61,6 +63,14 @@ TOPOLOGY = "topology"
 
 CLAIM_TEMPLATE = "claim template"
 """Index of sets by namespace and name of the ResourceClaimTemplates that they share claims of."""
+
+LEASE_SILENCE = 3.5
+"""Seconds without news of any Lease after which some may have been missed. Longer than the time
+between two renewals (2.4 s), of which core's own are some, and together with it shorter than the
+time after which a backend counts as gone."""
+
+# Where nobody renews a Lease, the watch is asked again soon enough to be no gap by itself.
+_LEASE_PACE = Pace(inactivity=3.0, healthy=2.0, backoff=Backoff(base=0.2, cap=2.0, jitter=0.5))
 
 _OURS = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
 
@@ -158,11 +168,13 @@ class Caches:
     claim_templates: Cache[ClaimTemplate]
     domains: Cache[Applied[PartialObject]]
     offer: Offer = field(default_factory=Offer, kw_only=True)
+    lease_watch: Continuity = field(default_factory=lambda: Continuity(LEASE_SILENCE), kw_only=True)
+    """Whether the Leases are as they are shown."""
 
 
 def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
     """Have the manager fill all caches; that of ComputeDomains stays empty unless asked for."""
-    offer = Offer()
+    offer, lease_watch = Offer(), Continuity(LEASE_SILENCE)
 
     def shared(
         resource: Resource, into: type[W], selector: str = "", indexed: Indexes[W] | None = None
@@ -190,7 +202,9 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
         ),
         # Each node of the cluster renews a Lease of its own every few seconds.
         leases=manager.watch(
-            Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease"))
+            Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease")),
+            continuity=lease_watch,
+            pace=_LEASE_PACE,
         ),
         bindings=manager.watch(Source(BINDINGS, Binding)),
         autoscalers=manager.watch(
@@ -202,6 +216,7 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
         if compute_domains
         else Cache({OWNER: _by_owner}),
         offer=offer,
+        lease_watch=lease_watch,
     )
 
 

@@ -95,12 +95,12 @@ class PodCliqueSetReconciler:
         self._shop.note_problem(pcs, None)
 
     def _wanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Write]:
-        labels = self._view.choice(pcs, None, released=False).labels
         topology = self._view.topology(pcs)
         for gang in expansion.gangs:
             # A gang and what fills it side by side: then the first gangs are complete, and
             # their pods on the way to a node, while the last ones are still being made.
             if self._view.gang(pcs.metadata.namespace, gang.name, pcs) is None:
+                labels = self._view.first_choice(pcs, gang).labels
                 placement = placement_of(pcs, gang, topology)
                 manifest = gang_manifest(pcs, gang, {}, labels, placement=placement)
                 yield Wanted(self._gangs, manifest)

@@ -16,7 +16,7 @@ from core_operator.children import Concern, telling
 from core_operator.own_doing import OwnDoing
 from core_operator.pacing import OnTheWay
 from core_operator.plan.expansion import GangInstance, gang_named
-from core_operator.plan.gang_pods import has_begun
+from core_operator.plan.gang_pods import has_begun, released_on
 from core_operator.plan.placement import placement_in
 from core_operator.plan.release import annotations_to_drop, plan_release, ungate_patch
 from core_operator.plan.statuses.podgang import podgang_status
@@ -108,7 +108,8 @@ class PodGangReconciler:
     def _look(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> Situation:
         cliques = self._view.cliques_of(gang, pcs)
         groups = self._view.group_pods(gang, cliques)
-        current = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        labelled = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        current = released_on(pod for group in groups for pod in group.live) or labelled
         record = self._view.record(current)
         release, base = None, None
         if record is not None:

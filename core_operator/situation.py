@@ -42,9 +42,18 @@ class Situation:
         Changing the gang in place would leave the backend's word about the former one on it,
         by which it could be released before the backend has looked again.
         """
-        if (current := self.gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)) is None:
+        if self._labelled is None or has_begun(self.groups):
+            # Of one whose pods are released only the label can be wrong, and is written again.
             return False
-        return self.choice.backend != current or self.placement != placement_in(self.gang)
+        return not self._is_labelled_right or self.placement != placement_in(self.gang)
+
+    @property
+    def _labelled(self) -> str | None:
+        return self.gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+
+    @property
+    def _is_labelled_right(self) -> bool:
+        return self._labelled == self.choice.backend
 
     @property
     def may_release(self) -> bool:
@@ -74,9 +83,12 @@ class Situation:
 
         Then all that follows is known, and is as good as if the cache showed it.
         """
-        if self.record is None or [group.name for group in self.groups] != [
-            clique.name for clique in instance.cliques
-        ]:
+        grouped = [group.name for group in self.groups]
+        if (
+            self.record is None
+            or not self._is_labelled_right
+            or grouped != [clique.name for clique in instance.cliques]
+        ):
             return None
         groups = tuple(self._as_written(group) for group in self.groups)
         release = plan_release(self.gang, groups, self.record, self.base)

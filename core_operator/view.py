@@ -15,7 +15,13 @@ from core_operator.choices import Choices
 from core_operator.plan.autoscalers import remembered_groups
 from core_operator.plan.backends import Backend, Choice
 from core_operator.plan.expansion import Expansion, GangInstance, expand
-from core_operator.plan.gang_pods import BaseState, GroupPods, base_state, gang_groups
+from core_operator.plan.gang_pods import (
+    BaseState,
+    GroupPods,
+    base_state,
+    gang_groups,
+    released_on,
+)
 from core_operator.plan.history import StoredRevision, set_hash, template_hashes
 from core_operator.plan.placement import Placement, placement_of
 from core_operator.plan.topology import Topology, resolve, topology_name
@@ -113,6 +119,13 @@ class View:
         return self._choices.of(
             pcs, self.backends(), self.topology(pcs), current, released=released
         )
+
+    def first_choice(self, pcs: PodCliqueSet, gang: GangInstance) -> Choice:
+        """The backend for a gang that does not exist; its pods may, and may be released."""
+        found = (self.clique(pcs.metadata.namespace, one.name, pcs) for one in gang.cliques)
+        pods = (pod for clique in found if clique is not None for pod in self.pods_of(clique))
+        current = released_on(pods)
+        return self.choice(pcs, current, released=current is not None)
 
     def topology(self, pcs: PodCliqueSet) -> Topology:
         """What became of the set's topology constraints."""

@@ -3,7 +3,8 @@
 The user's annotation decides, one name or several in order of preference; else the
 schedulerName that the cliques agree on, by the globs of the records; else the configured
 default. Nothing here knows a scheduler: names, globs and capabilities come from the records.
-A gang whose pods were released stays where it is, whatever happens. A backend that cannot
+A gang whose pods were released stays where it is, whatever happens, and one that waits leaves its
+backend only for one that can have it. A backend that cannot
 schedule gangs takes them only if its record says that pod by pod will do. A schedulerName that no
 record answers for is an error and not a case for the default, whose scheduler would never
 look at those pods.
@@ -38,14 +39,13 @@ class BackendLabels:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The backend of a gang; when not `ok`, what it waits for. `passed_over` has a text each."""
+    """The backend of a gang; when not `ok`, what it waits for. The message has all there is to say."""
 
     backend: str | None
     scheduler_name: str
     ok: bool
     reason: str
     message: str
-    passed_over: tuple[str, ...] = ()
 
     @property
     def labels(self) -> BackendLabels:
@@ -87,7 +87,7 @@ def choose(
     released: bool,
 ) -> Choice:
     """The backend for a gang of the set; `current` is the one that it has."""
-    choice = _preferred(pcs, needs, backends, default)
+    choice = _preferred(pcs, needs, backends, default, current)
     if not released or current is None:
         return choice
     if choice.backend == current and choice.reason != names.REASON_UNSUPPORTED:
@@ -102,7 +102,11 @@ def choose(
 
 
 def _preferred(
-    pcs: PodCliqueSet, needs: frozenset[str], backends: Mapping[str, Backend], default: str
+    pcs: PodCliqueSet,
+    needs: frozenset[str],
+    backends: Mapping[str, Backend],
+    default: str,
+    current: str | None,
 ) -> Choice:
     candidates = _candidates(pcs, backends, default)
     if isinstance(candidates, _Flaw):
@@ -114,31 +118,33 @@ def _preferred(
         if flaw is None:
             return _selected(pcs, backends[name], candidates.source, flaws)
         flaws[name] = flaw
-    return _refused(pcs, backends, flaws)
+    return _refused(pcs, backends, flaws, current)
 
 
 def _selected(
     pcs: PodCliqueSet, backend: Backend, source: str, flaws: Mapping[str, _Flaw]
 ) -> Choice:
-    passed_over = tuple(flaw.text for flaw in flaws.values())
     message = f"backend '{backend.name}' by {source}{_caveat(backend)}"
-    if passed_over:
-        message += f"; passed over: {'; '.join(passed_over)}"
+    if flaws:
+        message += f"; passed over: {'; '.join(flaw.text for flaw in flaws.values())}"
     return Choice(
         backend.name,
         _scheduler_name(pcs, backend),
         ok=True,
         reason=names.REASON_SELECTED,
         message=message,
-        passed_over=passed_over,
     )
 
 
 def _refused(
-    pcs: PodCliqueSet, backends: Mapping[str, Backend], flaws: Mapping[str, _Flaw]
+    pcs: PodCliqueSet,
+    backends: Mapping[str, Backend],
+    flaws: Mapping[str, _Flaw],
+    current: str | None,
 ) -> Choice:
-    """No candidate will do: the first known one waits for the gang's sake to become fit."""
-    chosen = next((name for name in flaws if name in backends), None)
+    """No candidate will do: the gang waits where it is, or else with the first known one."""
+    known = [name for name in flaws if name in backends]
+    chosen = current if current in known else next(iter(known), None)
     named = chosen or next(iter(flaws))
     message = "; ".join((flaws[named].text, *(f.text for n, f in flaws.items() if n != named)))
     if any(name not in backends for name in flaws):
@@ -149,7 +155,6 @@ def _refused(
         ok=False,
         reason=flaws[named].reason,
         message=message,
-        passed_over=tuple(f.text for n, f in flaws.items() if n != chosen),
     )
 
 

@@ -5,11 +5,13 @@ is in no gang. It counts while it is live; one that is still held and was not ma
 gang's backend wants now does not, because it is about to be made anew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core_operator.plan.pods import is_bound, is_live
 from core_operator.plan.preparation import index_of, is_held, preparation_of
+from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import PodClique, PodGang, PodGroup, SchedulerBackendSpec
 
@@ -111,3 +113,14 @@ def base_state(name: str, groups: Sequence[GroupPods]) -> BaseState:
 def has_begun(groups: Sequence[GroupPods]) -> bool:
     """Tell whether a scheduler may have seen a pod of the gang; such a gang never moves."""
     return any(not is_held(pod) for group in groups for pod in group.live)
+
+
+def released_on(pods: Iterable[Pod]) -> str | None:
+    """The backend on which pods of a gang were released; None if a scheduler has seen none.
+
+    Of the gang's own label somebody may have made another, or deleted it with the gang.
+    """
+    released = (pod for pod in pods if is_live(pod) and not is_held(pod))
+    found = Counter(pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) for pod in released)
+    # One pod that somebody has bent decides nothing.
+    return max(found, key=found.__getitem__, default=None) or None

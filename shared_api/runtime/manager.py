@@ -20,6 +20,7 @@ import structlog
 
 from shared_api.kube.client import Client
 from shared_api.runtime.cache import Cache, Indexer
+from shared_api.runtime.continuity import Continuity
 from shared_api.runtime.events import Recorder
 from shared_api.runtime.fence import Fence, Unfenced
 from shared_api.runtime.leader import Elector, LeadershipLost
@@ -27,7 +28,7 @@ from shared_api.runtime.predicates import Watched
 from shared_api.runtime.reconcile import Controller
 from shared_api.runtime.server import Address, Check, Server
 from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watch import Pace, Reflector, Source
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -90,17 +91,32 @@ class Manager:
         indexes: Mapping[str, Indexer[W]] | None = None,
         *,
         on_served: Callable[[bool], None] | None = None,
+        continuity: Continuity | None = None,
+        pace: Pace | None = None,
     ) -> Cache[W]:
         """A cache that is filled as long as the process lives.
 
         Of an optional source it is told whether the server has the kind, each time that changes.
+        `continuity` is told how the watch fares.
         """
         cache: Cache[W] = Cache(indexes)
         name = _name(source)
         telemetry = self._telemetry
+
+        def on_restart(resource: str, reason: str) -> None:
+            telemetry.watch_restarted(resource, reason)
+            if continuity is not None:
+                continuity.broke(reason)
+
         reflector = Reflector(
-            self._client, source, on_restart=telemetry.watch_restarted, on_served=on_served
+            self._client,
+            source,
+            pace=pace,
+            on_restart=on_restart,
+            on_served=on_served,
         )
+        if continuity is not None:
+            reflector.on_heard = continuity.heard
         labels = {"resource": name}
         telemetry.read_at_scrape("watch_age_seconds", labels, reflector.stale_for)
         telemetry.read_at_scrape("cache_objects", labels, lambda: len(cache))

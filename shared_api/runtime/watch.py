@@ -115,6 +115,8 @@ class Reflector(Generic[T]):
     ) -> None:
         self.source = source
         self.last_error: KubeError | None = None
+        self.on_heard: Callable[[], None] = lambda: None
+        """Called whenever the server was heard on this watch."""
         self._on_served = on_served
         self._served: bool | None = None
         self._client = client
@@ -265,6 +267,7 @@ class Reflector(Generic[T]):
     def _heard(self) -> None:
         self._heard_at = self._clock.monotonic()
         self.last_error = None
+        self.on_heard()
 
     def _is_absent(self, error: KubeError) -> bool:
         return self.source.optional and isinstance(error, NotFound)

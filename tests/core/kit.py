@@ -189,6 +189,10 @@ class Onlooker:
             self.history.append((new.metadata.name, new))
         self._changed.set()
 
+    def seen(self, resource: Resource, tell: Callable[[LooseObject], None]) -> None:
+        """Have a function told of every version of an object that is seen from now on."""
+        self._caches[resource.plural].subscribe(lambda _, new: tell(new) if new else None)
+
     def all(self, resource: Resource) -> list[LooseObject]:
         """The objects of a kind that stay, by name."""
         found = (item for item in self._caches[resource.plural])

@@ -1,10 +1,14 @@
 """Which backend a gang is given to, and how people learn that none will do."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 
-from core_operator.caches import GANGS, SETS
+from core_operator.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
+from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import ObjectKey
 from tests.core.kit import (
     Object,
@@ -208,3 +212,64 @@ async def test_a_gang_that_is_not_released_moves_down_the_list_and_a_released_on
         assert {pod.metadata.uid for pod in person.pods} == uids
     await person.remove_backend("first")
     await person.remove_backend("second")
+
+
+@asynccontextmanager
+async def released_on_the_second(cluster: Cluster, person: Onlooker) -> AsyncIterator[None]:
+    """A gang that runs by its second choice, while its first one is there by now."""
+    gates_ = {name: f"example.com/{name}" for name in ("first", "second")}
+    first, second = (StandIn(person.client, name, schedulingGate=g) for name, g in gates_.items())
+    async with second.serving(), running_operator(cluster):
+        await person.create(asking_for("first", "second"))
+        await person.until_ready(2)
+        async with first.serving():
+            await person.until(lambda: said_of_backend(person).endswith("pods were released"))
+            yield
+    await person.remove_backend("first")
+    await person.remove_backend("second")
+
+
+def said_of_backend(person: Onlooker) -> str:
+    return str(
+        condition(person.get(GANGS, "w-0"), names.CONDITION_BACKEND_SELECTED).get("message", "")
+    )
+
+
+def backend_of(item: LooseObject) -> str | None:
+    return item.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+
+
+async def test_a_released_gang_that_somebody_deletes_comes_back_on_its_backend(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with released_on_the_second(core_cluster, person):
+        before, pods = person.one(GANGS, "w-0"), {pod.metadata.uid for pod in person.pods}
+        labels: list[str | None] = []
+        person.seen(GANGS, lambda gang: labels.append(backend_of(gang)))
+        await person.delete(before, GANGS)
+        await person.until(
+            lambda: (
+                (gang := person.get(GANGS, "w-0")) is not None
+                and gang.metadata.uid != before.metadata.uid
+                and holds(gang, names.CONDITION_INITIALIZED)
+            )
+        )
+        assert set(labels) == {"second"}
+        assert {pod.metadata.uid for pod in person.pods} == pods
+        await person.scale(CLIQUES, "w-0-a", 3)
+        await person.until_ready(3)
+        assert {backend_of(pod) for pod in person.pods} == {"second"}
+
+
+async def test_a_released_gang_that_somebody_labels_otherwise_is_put_right(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with released_on_the_second(core_cluster, person):
+        before, pods = person.one(GANGS, "w-0"), {pod.metadata.uid for pod in person.pods}
+        labels: list[str | None] = []
+        person.seen(GANGS, lambda gang: labels.append(backend_of(gang)))
+        bent = {"metadata": {"labels": {names.LABEL_SCHEDULER_BACKEND: "first"}}}
+        await person.change(GANGS, "w-0", bent)
+        await person.until(lambda: "first" in labels and labels[-1] == "second")
+        assert person.one(GANGS, "w-0").metadata.uid == before.metadata.uid
+        assert {pod.metadata.uid for pod in person.pods} == pods

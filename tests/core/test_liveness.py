@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from core_operator.backend_reconciler import BackendReconciler
-from core_operator.caches import BACKENDS, Caches
+from core_operator.caches import BACKENDS, LEASE_SILENCE, Caches
 from core_operator.metrics import CoreMetrics
 from core_operator.settings import Settings
 from core_operator.view import View
@@ -16,6 +16,7 @@ from shared_api.models import SchedulerBackend
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.continuity import Continuity
 from shared_api.runtime.lease import Lease, LeaseSpec
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.pending import PendingWrites
@@ -34,7 +35,10 @@ class Judge:
         self.time = 0.0
         self.client = ScriptedClient()
         clock = Clock(monotonic=lambda: self.time)
-        caches = Caches(*(Cache() for one in fields(Caches) if not one.kw_only))
+        self.watch = Continuity(LEASE_SILENCE, clock)
+        caches = Caches(
+            *(Cache() for one in fields(Caches) if not one.kw_only), lease_watch=self.watch
+        )
         telemetry = Telemetry()
         shop = Workshop(
             Settings(),
@@ -47,6 +51,7 @@ class Judge:
         applier = Applier(self.client, "us", PendingWrites(), telemetry)
         self._reconciler = BackendReconciler(shop, applier)
         self._leases = caches.leases
+        self.watch.heard()
         self._leases.take(Restarted())
         if lease_at_start:
             self.renew(1)
@@ -70,10 +75,17 @@ class Judge:
             Metadata(name="heart", namespace="n", uid="l", resource_version=f"{version}"),
             LeaseSpec(holder_identity=holder, lease_duration_seconds=seconds),
         )
+        self.watch.heard()
         self._leases.take(Changed(self.lease))
 
     def lose(self) -> None:
         self._leases.take(Removed(self.lease))
+
+    def pass_to(self, time: float) -> None:
+        """Let time pass in which the watch works, though no Lease of ours is renewed."""
+        while self.time < time:
+            self.time = min(time, self.time + 2.0)
+            self.watch.heard()
 
     async def verdict(self) -> tuple[str, str, float | None]:
         """Status and message of the condition that is written, and when to look again."""
@@ -86,9 +98,9 @@ class Judge:
 async def test_a_lease_is_good_for_as_long_as_it_says_from_when_we_saw_it() -> None:
     judge = Judge()
     judge.renew(20)
-    judge.time = 1.0
+    judge.pass_to(1.0)
     assert await judge.verdict() == ("True", "its Lease n/heart is being renewed", 2.0)
-    judge.time = 3.0
+    judge.pass_to(3.0)
     assert await judge.verdict() == ("False", "its Lease n/heart was not renewed for 3 s", None)
     judge.renew(21)
     assert (await judge.verdict())[0] == "True"
@@ -97,7 +109,7 @@ async def test_a_lease_is_good_for_as_long_as_it_says_from_when_we_saw_it() -> N
 async def test_a_lease_that_asks_for_long_is_not_believed_for_long() -> None:
     judge = Judge()
     judge.renew(20, seconds=3600)
-    judge.time = Settings().backends.stale_after_seconds
+    judge.pass_to(Settings().backends.stale_after_seconds)
     assert (await judge.verdict())[0] == "False"
 
 
@@ -106,7 +118,7 @@ async def test_right_after_a_start_what_was_said_before_stands(said: str) -> Non
     judge = Judge(said=said)
     status, _, look_again = await judge.verdict()
     assert (status, look_again) == (said, 3.0)
-    judge.time = 3.0
+    judge.pass_to(3.0)
     assert (await judge.verdict())[0] == "False"
     judge.renew(20)
     assert (await judge.verdict())[0] == "True"
@@ -118,3 +130,61 @@ async def test_a_lease_that_is_given_back_or_gone_ends_at_once() -> None:
     assert await judge.verdict() == ("False", "nobody holds its Lease n/heart", None)
     judge.lose()
     assert await judge.verdict() == ("False", "its Lease n/heart does not exist", None)
+
+
+@pytest.mark.parametrize("said", ["True", "False"])
+async def test_while_the_watch_of_leases_is_broken_what_was_said_before_stands(said: str) -> None:
+    judge = Judge(said=said)
+    judge.watch.broke("ConnectionLost")
+    for judge.time in (5.0, 30.0, 300.0):
+        judge.watch.broke("Timeout")
+        status, _, look_again = await judge.verdict()
+        assert (status, look_again) == (said, 3.0)
+
+
+@pytest.mark.parametrize("reason", ["ConnectionLost", "ServerError", None])
+async def test_after_a_gap_in_the_watch_a_backend_has_its_whole_time_again(
+    reason: str | None,
+) -> None:
+    judge = Judge(said="True")
+    judge.renew(20)
+    if reason is not None:
+        judge.watch.broke(reason)
+    judge.time = 8.0
+    judge.watch.heard()
+    assert await judge.verdict() == ("True", "its Lease n/heart is being renewed", 3.0)
+    judge.pass_to(10.9)
+    assert (await judge.verdict())[0] == "True"
+    judge.pass_to(11.0)
+    assert await judge.verdict() == ("False", "its Lease n/heart was not renewed for 3 s", None)
+    judge.renew(21)
+    assert (await judge.verdict())[0] == "True"
+
+
+async def test_a_backend_that_was_gone_before_a_gap_is_not_back_after_it() -> None:
+    judge = Judge(said="False")
+    judge.pass_to(4.0)
+    judge.watch.broke("ConnectionLost")
+    judge.time = 12.0
+    judge.watch.heard()
+    assert (await judge.verdict())[:2] == ("False", "said before")
+
+
+async def test_this_process_frozen_is_no_silence_of_a_backend() -> None:
+    judge = Judge(said="True")
+    judge.renew(20)
+    # The timer comes first, what was sent meanwhile is read afterwards.
+    judge.time = 8.0
+    assert (await judge.verdict())[0] == "True"
+    judge.renew(21)
+    judge.pass_to(10.0)
+    assert await judge.verdict() == ("True", "its Lease n/heart is being renewed", 1.0)
+
+
+async def test_a_watch_that_is_asked_again_for_its_silence_gives_nobody_more_time() -> None:
+    judge = Judge()
+    judge.renew(20)
+    judge.time = 3.2
+    judge.watch.broke("Timeout")
+    judge.watch.heard()
+    assert (await judge.verdict())[0] == "False"

@@ -89,7 +89,6 @@ def test_annotation_before_scheduler_name_before_default(
     choice = chosen(pcs)
     assert (choice.backend, choice.ok, choice.reason) == (backend, True, "Selected")
     assert choice.message == message
-    assert choice.passed_over == ()
 
 
 def test_the_configured_default_wins_over_who_answers_for_unnamed_schedulers() -> None:
@@ -164,10 +163,6 @@ def test_the_first_that_is_available_is_chosen_and_the_others_are_explained() ->
         workload(annotation="gone,fancy,other"), backends(fancy="no heartbeat since 12:00")
     )
     assert (choice.backend, choice.ok, choice.reason) == ("other", True, "Selected")
-    assert choice.passed_over == (
-        "no backend 'gone'",
-        "backend 'fancy' is unavailable: no heartbeat since 12:00",
-    )
     assert choice.message == (
         "backend 'other' by annotation grove.io/scheduler-backend; passed over: no backend 'gone';"
         " backend 'fancy' is unavailable: no heartbeat since 12:00"
@@ -177,7 +172,9 @@ def test_the_first_that_is_available_is_chosen_and_the_others_are_explained() ->
 def test_a_backend_that_cannot_do_it_is_passed_over() -> None:
     choice = chosen(workload(annotation="plain,fancy"), needs=TOPOLOGY)
     assert choice.backend == "fancy"
-    assert choice.passed_over == ("backend 'plain' cannot do: TopologyRequiredGroup",)
+    assert choice.message.endswith(
+        "; passed over: backend 'plain' cannot do: TopologyRequiredGroup"
+    )
 
 
 def test_when_none_will_do_the_first_known_one_stays_chosen() -> None:
@@ -188,10 +185,6 @@ def test_when_none_will_do_the_first_known_one_stays_chosen() -> None:
     assert choice.message == (
         "backend 'fancy' is unavailable: scaled to 0; no backend 'gone';"
         " backend 'plain' cannot do: TopologyRequiredGroup; known: fancy, other, plain"
-    )
-    assert choice.passed_over == (
-        "no backend 'gone'",
-        "backend 'plain' cannot do: TopologyRequiredGroup",
     )
 
 
@@ -229,6 +222,21 @@ def test_before_release_a_gang_moves_and_moves_back() -> None:
     pcs = workload(annotation="fancy,other")
     assert chosen(pcs, backends(fancy="dead"), current="fancy").backend == "other"
     assert chosen(pcs, current="other").backend == "fancy"
+
+
+def test_a_gang_that_waits_stays_where_it_is_while_nobody_can_have_it() -> None:
+    known = backends(fancy="dead", other="being rolled out")
+    choice = chosen(workload(annotation="fancy,other"), known, current="other")
+    assert (choice.backend, choice.ok, choice.reason) == ("other", False, "BackendUnavailable")
+    assert choice.message == (
+        "backend 'other' is unavailable: being rolled out; backend 'fancy' is unavailable: dead"
+    )
+    assert choice.scheduler_name == "other"
+
+
+def test_a_gang_whose_backend_is_no_candidate_any_more_waits_with_the_first() -> None:
+    known = backends(fancy="dead", other="dead", plain="dead")
+    assert chosen(workload(annotation="fancy,other"), known, current="plain").backend == "fancy"
 
 
 @pytest.mark.parametrize("annotation", ["other", "fancy,other", "unknown", None])

@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core_operator.plan.gang_pods import BaseState, base_state, gang_groups, has_begun
+from core_operator.plan.gang_pods import (
+    BaseState,
+    base_state,
+    gang_groups,
+    has_begun,
+    released_on,
+)
 from core_operator.plan.release import (
     Release,
     Waiting,
@@ -402,3 +408,20 @@ def test_planning_leaves_its_inputs_alone() -> None:
     before = copy.deepcopy((pods, of, cliques))
     plan_release(of, gang_groups(of, pods, cliques), RECORD, BASE_UP)
     assert (pods, of, cliques) == before
+
+
+@pytest.mark.parametrize(
+    ("states", "backend"),
+    [
+        ([], None),
+        ([GATED, replace(GATED, backend="x")], None),
+        ([GATED, replace(RELEASED, backend="x")], "x"),
+        ([BOUND, replace(BOUND, backend="bent"), READY], "example"),
+        ([FAILED, going(BOUND), replace(GATED, backend="x")], None),
+        ([replace(BOUND, backend="")], None),
+    ],
+)
+def test_where_a_gang_was_released_is_told_by_its_released_pods(
+    states: Sequence[PodState], backend: str | None
+) -> None:
+    assert released_on(pod(n, state) for n, state in enumerate(states)) == backend

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from core_operator.plan.backends import Choice
+from core_operator.plan.backends import Backend, Choice, choose, needs_of
 from core_operator.plan.gang_pods import BaseState, gang_groups
 from core_operator.plan.release import plan_release
 from core_operator.plan.statuses.podgang import gang_summary, podgang_status
+from shared_api import names
 from shared_api.models import PodGang, SchedulerBackendSpec
 from tests.plan.pod_samples import (
     BOUND,
@@ -26,7 +27,7 @@ from tests.plan.pod_samples import (
     pod,
     podclique,
 )
-from tests.plan.samples import record
+from tests.plan.samples import clique, pod_clique_set, record
 
 RECORD = record("")
 RECREATE = record("", release={"memberLost": "RecreateGang"})
@@ -151,20 +152,37 @@ def test_nothing_is_counted_where_the_record_does_not_ask_for_it() -> None:
     assert counted(status_of(lost, GATED)) == (3, 3), "what another backend made core count stays"
 
 
-def test_a_backend_that_cannot_have_the_gang_is_told_with_the_others() -> None:
-    choice = replace(
-        CHOSEN,
-        ok=False,
-        reason="BackendUnavailable",
-        message="no heartbeat",
-        passed_over=("backend 'b' lacks Gang",),
-    )
+@pytest.mark.parametrize(
+    ("wanted", "status", "reason", "message"),
+    [
+        (
+            "a,b",
+            "False",
+            "BackendUnavailable",
+            "backend 'a' is unavailable: dead; no backend 'b'; known: a, c",
+        ),
+        ("b", "False", "BackendUnknown", "no backend 'b'; known: a, c"),
+        (
+            "a,c",
+            "True",
+            "Selected",
+            "backend 'c' by annotation grove.io/scheduler-backend;"
+            " passed over: backend 'a' is unavailable: dead",
+        ),
+    ],
+)
+def test_why_a_backend_has_the_gang_or_has_not_is_told_once(
+    wanted: str, status: str, reason: str, message: str
+) -> None:
+    annotations = {names.ANNOTATION_SCHEDULER_BACKEND: wanted}
+    pcs = pod_clique_set(clique("x"), metadata={"annotations": annotations})
+    known = {
+        "a": Backend("a", record("a"), available=False, why_not="dead"),
+        "c": Backend("c", record("c"), available=True, why_not=""),
+    }
+    choice = choose(pcs, needs_of(pcs), known, "c", None, released=False)
     told = said(status_of(gang_in([]), choice=choice))
-    assert told["BackendSelected"] == (
-        "False",
-        "BackendUnavailable",
-        "no heartbeat; backend 'b' lacks Gang",
-    )
+    assert told["BackendSelected"] == (status, reason, message)
 
 
 def test_without_a_record_the_gang_is_not_initialized() -> None:

@@ -112,12 +112,11 @@ def _phase(groups: Sequence[GroupPods]) -> GangPhase:
 
 
 def _selected(choice: Choice, observation: Observation) -> Condition:
-    told = [choice.message, *choice.passed_over]
     return observation.condition(
         names.CONDITION_BACKEND_SELECTED,
         holds=choice.ok,
         reason=choice.reason,
-        message="; ".join(part for part in told if part),
+        message=choice.message,
     )
 
 
