@@ -46,7 +46,7 @@ from shared_api.runtime.lease import Lease
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
-from shared_api.runtime.reconcile import Controller, Pace
+from shared_api.runtime.reconcile import Controller, Pace, Subjects
 from shared_api.runtime.sources import feed, its_controller, its_label, itself
 
 W = TypeVar("W", bound=Watched)
@@ -89,7 +89,11 @@ class Controllers:
             "podclique", caches.cliques, PodCliqueReconciler, workers.pod_cliques
         )
         self._gangs, gangs = self._make(
-            "podgang", caches.gangs, PodGangReconciler, workers.pod_gangs
+            "podgang",
+            caches.gangs,
+            PodGangReconciler,
+            workers.pod_gangs,
+            first=lambda made: made.interrupted(),
         )
         gangs.wake = self._gangs.queue.add
         self._lifts = gangs.lifts
@@ -154,6 +158,8 @@ class Controllers:
         build: Callable[[Workshop, Applier], R],
         workers: int,
         manager: str = names.FIELD_MANAGER_CORE,
+        *,
+        first: Callable[[R], Iterable[ObjectKey]] = lambda _: (),
     ) -> tuple[Controller, R]:
         """A controller of these objects."""
         shop = self._shop
@@ -162,9 +168,8 @@ class Controllers:
             return await made.reconcile(key)
 
         pace = Pace(workers=workers, deadline=_DEADLINE)
-        controller = Controller(
-            name, reconcile, shop.telemetry, pace=pace, exists=objects.__contains__
-        )
+        subjects = Subjects(objects.__contains__, lambda: first(made))
+        controller = Controller(name, reconcile, shop.telemetry, pace=pace, subjects=subjects)
         applier = Applier(
             shop.client,
             manager,

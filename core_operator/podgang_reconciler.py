@@ -2,12 +2,12 @@
 
 It obeys an order that a crash at any point leaves intact: references first, the Initialized
 condition once the server has them, gates last. What has been begun is finished, since every
-step is decided from what is there. A gang that is not released and whose backend or placement
+step is decided from what is there, and before all else by whoever begins to work. A gang that is not released and whose backend or placement
 is not the right one any more is deleted and made anew: what the former backend wrote, in the
 status or as objects of its own, goes with it, also if that backend is not there to clean up.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from core_operator import caches as kinds
@@ -18,6 +18,7 @@ from core_operator.pacing import OnTheWay
 from core_operator.plan.expansion import GangInstance, gang_named
 from core_operator.plan.gang_pods import has_begun, released_on
 from core_operator.plan.placement import placement_in
+from core_operator.plan.preparation import is_held
 from core_operator.plan.release import annotations_to_drop, plan_release, ungate_patch
 from core_operator.plan.statuses.podgang import podgang_status
 from core_operator.recreations import Recreations
@@ -77,6 +78,17 @@ class PodGangReconciler:
         situation = self._look(found.object, pcs, instance)
         with telling(self._shop, Concern(found.object, pcs)):
             return await self._bring_on(found, situation, instance)
+
+    def interrupted(self) -> Iterator[ObjectKey]:
+        """The gangs of which some pods are released and others are held."""
+        for found in self._view.caches.gangs:
+            pcs = self._view.set_of(found)
+            if pcs is None:
+                continue
+            cliques = self._view.cliques_of(found.object, pcs)
+            groups = self._view.group_pods(found.object, cliques)
+            if len({is_held(pod) for group in groups for pod in group.live}) > 1:
+                yield key_of(found)
 
     async def _bring_on(
         self, found: Applied[PodGang], situation: Situation, instance: GangInstance

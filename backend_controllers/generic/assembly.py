@@ -32,7 +32,7 @@ from shared_api.runtime.manager import Manager
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.predicates import Watched, more_than_status
-from shared_api.runtime.reconcile import Controller, Pace
+from shared_api.runtime.reconcile import Controller, Pace, Subjects
 from shared_api.runtime.sources import feed, its_controller, its_label, itself
 from shared_api.runtime.watch import Source
 
@@ -80,7 +80,9 @@ class Assembly:
             return await made.reconcile(key)
 
         pace = Pace(workers=workers)
-        controller = Controller(name, reconcile, self._shop.telemetry, pace=pace, exists=exists)
+        controller = Controller(
+            name, reconcile, self._shop.telemetry, pace=pace, subjects=Subjects(exists)
+        )
         made = build(self._shop.applier(controller.pending))
         self._manager.add(controller)
         return controller

@@ -9,7 +9,7 @@ catches `Exception`, so that a defect in one reconcile delays one key and stops 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -51,6 +51,16 @@ class Pace:
     backoff: Backoff = field(default_factory=Backoff)
 
 
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """What the keys of a controller name."""
+
+    exists: Callable[[ObjectKey], bool] = lambda _: True
+    """Tells whether a key still names something; others are not kept while nobody works."""
+    first: Callable[[], Iterable[ObjectKey]] = tuple
+    """Names the keys to begin with, each time that work begins."""
+
+
 class Controller:
     """One queue, its workers and the reconciler that they call."""
 
@@ -62,10 +72,10 @@ class Controller:
         *,
         pace: Pace | None = None,
         clock: Clock = SYSTEM,
-        exists: Callable[[ObjectKey], bool] = lambda _: True,
+        subjects: Subjects | None = None,
     ) -> None:
-        """With `exists`, keys of objects that are gone are not kept while nobody works."""
         self.name = name
+        self._subjects = subjects or Subjects()
         self.pending = PendingWrites()
         self._reconcile = reconcile
         self._pace = pace or Pace()
@@ -77,7 +87,7 @@ class Controller:
             backoff=self._pace.backoff,
             clock=clock,
             metrics=telemetry.queue(name),
-            exists=exists,
+            exists=self._subjects.exists,
         )
         self.queue.close()
         telemetry.watch_queue(name, self.queue)
@@ -87,6 +97,8 @@ class Controller:
 
     async def run(self) -> None:
         """Work until cancelled or drained; a key whose work was cut short stays queued."""
+        for key in self._subjects.first():
+            self.queue.add(key, priority=Priority.USER)
         self.queue.reopen()
         try:
             async with asyncio.TaskGroup() as parking:

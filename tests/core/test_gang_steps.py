@@ -9,6 +9,7 @@ from shared_api.runtime.apply import Applier
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from tests.core.scene import GANG, Scene
+from tests.plan.pod_samples import RELEASED
 from tests.runtime.writes import Write
 
 
@@ -46,3 +47,12 @@ async def test_a_gang_whose_references_were_not_taken_says_nothing() -> None:
     with pytest.raises(Timeout):
         await stage.reconciler.reconcile(GANG)
     assert [write.options["subresource"] for write in stage.client.writes] == [None]
+
+
+def test_a_release_that_was_interrupted_is_what_work_begins_with() -> None:
+    stage = Stage()
+    assert list(stage.reconciler.interrupted()) == []
+    stage.has_pod(1, RELEASED)
+    assert list(stage.reconciler.interrupted()) == [GANG]
+    stage.has_pod(0, RELEASED)
+    assert list(stage.reconciler.interrupted()) == []

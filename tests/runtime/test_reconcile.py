@@ -13,9 +13,10 @@ from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.lanes import Priority
 from shared_api.runtime.logs import IN_WORK
 from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent
-from shared_api.runtime.reconcile import Controller, Pace
+from shared_api.runtime.reconcile import Controller, Pace, Subjects
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Advanced, Changed, Restarted, Synced
 
@@ -237,6 +238,25 @@ async def test_keys_run_side_by_side_up_to_the_number_of_workers(bench: Bench) -
         assert bench.metric("controller_runtime_active_workers") == 3
         await asyncio.sleep(50)
     assert [when for _, when in bench.calls] == [0, 0, 0, 10]
+
+
+async def test_each_time_work_begins_it_begins_with_what_is_first_then(clock: Clock) -> None:
+    bench, urgent = Bench(clock), [""]
+    first = Subjects(first=lambda: [ObjectKey("n", name) for name in urgent])
+    bench.controller = Controller(
+        "toy", bench.play, Telemetry(), pace=Pace(workers=1), clock=clock, subjects=first
+    )
+    for expected in ("b", "c"):
+        bench.calls.clear()
+        urgent[:] = [expected]
+        for name in "abc":
+            bench.controller.queue.add(ObjectKey("n", name), priority=Priority.RESYNC)
+        async with bench.running():
+            await asyncio.sleep(1)
+        assert [name for name, _ in bench.calls] == [
+            expected,
+            *(name for name in "abc" if name != expected),
+        ]
 
 
 async def test_log_lines_of_a_reconcile_carry_its_key(bench: Bench) -> None:
