@@ -89,9 +89,12 @@ SCRIPT: Script = [
     ("group scaled up", lambda person: person.scale(GROUPS, "w-0-s", 3), 6),
     ("pod evicted", fail_a_pod, 6),
     ("group scaled down", lambda person: person.scale(GROUPS, "w-0-s", 1), 4),
-    ("set scaled up", lambda person: person.scale(SETS, "w", 2), 8),
+    ("clique scaled down", lambda person: person.scale(CLIQUES, "w-0-a", 2), 3),
+    ("set scaled up", lambda person: person.scale(SETS, "w", 2), 7),
+    ("set scaled down", lambda person: person.scale(SETS, "w", 1), 3),
+    ("set scaled up again", lambda person: person.scale(SETS, "w", 2), 7),
 ]
-PODS_EVER_MADE = 4 + 1 + 1 + 1 + 4
+PODS_EVER_MADE = 4 + 1 + 1 + 1 + 4 + 4
 
 
 def outcome(person: Onlooker) -> Object:
