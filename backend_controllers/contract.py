@@ -151,6 +151,8 @@ class Writes:
     """Whether a change of its status changes what `mirror` says."""
     tells: Callable[[Watched], object] | None = None
     """The part of it that `mirror` has to be asked about anew, where that is not all of it."""
+    rival: str = ""
+    """Who else writes objects of these names and what to do about it, said where one is not ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Writes objects for a scheduler on behalf of an owner, and knows whose they are.
 
 An object is ours if our owner controls it, by UID. A name that somebody else has is left
-alone and told of. An object that the server will not change is kept or replaced, as the
+alone and told of. One that was ours until somebody put his references in place of ours is taken
+back, but only after a while: whoever does that with every change that he sees would else be
+answered write for write. An object that the server will not change is kept or replaced, as the
 translator says; before it is deleted, the server is asked whether it would take the new one.
 What stands in the way of a new object is one of ours that is going: the finalizers that the
 dialect names are taken off it, no others, and only from the version that was looked at.
@@ -27,11 +29,13 @@ from shared_api.models import JsonObject
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.ownership import fingerprint
+from shared_api.runtime.ownership import applied, fingerprint, was_taken
 from shared_api.runtime.predicates import OwnedBy, Watched, controller_uid
 from shared_api.runtime.writing import Behalf, OwnershipConflict, Target, Written, controlled_by
 
 EVENT_REPLACED = "Replaced"
+TAKEN_BACK_AFTER = 10.0
+"""Seconds for which an object stays with whoever took it; a conflict is looked at less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,11 @@ class ObjectWriter:
         self._declared = {writes.resource: writes for writes in declared}
         self._lives = lives
         self._keeper = keeper_label(shop.backend.name)
+        self._manager = field_manager(shop.backend.name)
         # What the server refused, by the UID of the object that it would not change.
         self._refused: dict[str, _Refusal] = {}
+        # When an object that was taken from an owner may be taken back.
+        self._taken: dict[tuple[str, Resource, ObjectKey], float] = {}
         for resource in self._declared:
             caches.written[resource].subscribe(self._forget_the_gone)
 
@@ -131,7 +138,7 @@ class ObjectWriter:
             return await self._create(owner, target, manifest)
         is_ours = controller_uid(observed) == owner.uid
         if not is_ours and not self._is_left_over(owner, observed):
-            return _conflict(rendered.resource, observed)
+            return await self._face(owner, target, manifest, observed)
         if observed.metadata.deletion_timestamp is not None:
             return await self._make_way(owner, target, observed)
         if not is_ours:
@@ -182,7 +189,7 @@ class ObjectWriter:
             await self._shop.client.create(
                 resource,
                 {**manifest, "metadata": metadata},
-                field_manager=field_manager(self._shop.backend.name),
+                field_manager=self._manager,
                 dry_run=True,
                 into=PartialObject,
             )
@@ -221,16 +228,46 @@ class ObjectWriter:
         key = _key(manifest)
         try:
             found = await self._shop.client.get(
-                target.resource, key.name, key.namespace or None, into=PartialObject
+                target.resource,
+                key.name,
+                key.namespace or None,
+                into=applied(PartialObject, self._manager),
             )
         except NotFound as error:
             raise WaitForEvent(f"{target.resource} {key} went while it was looked at") from error
-        if controller_uid(found) != owner.uid:
-            return _conflict(target.resource, found)
-        if found.metadata.is_terminating:
-            raise WaitForEvent(f"{target.resource} {key} is being deleted")
+        return await self._face(owner, target, manifest, found)
+
+    async def _face(
+        self, owner: Owner, target: Target[Kept], manifest: JsonObject, found: Watched
+    ) -> Step:
+        """Take an object back that is ours, or was; leave alone what is not."""
+        is_ours = controller_uid(found) == owner.uid
+        if not is_ours and not was_taken(found, self._manager, owner.uid):
+            return self._conflict(target.resource, found)
+        if found.metadata.deletion_timestamp is not None:
+            raise WaitForEvent(f"{target.resource} {_key(manifest)} is being deleted")
+        if not is_ours and self._is_left_to_taker(owner, target.resource, _key(manifest)):
+            return self._conflict(target.resource, found)
         self._count(target, await self._applier.reclaim(target, manifest, found, owner.behalf))
         return _WRITTEN
+
+    def _is_left_to_taker(self, owner: Owner, resource: Resource, key: ObjectKey) -> bool:
+        now, place = self._shop.clock.monotonic(), (owner.uid, resource, key)
+        until = self._taken.get(place)
+        if until is None:
+            self._taken = {one: at for one, at in self._taken.items() if self._lives(one[0])}
+            until = self._taken[place] = now + TAKEN_BACK_AFTER
+        if now < until:
+            return True
+        del self._taken[place]
+        return False
+
+    def _conflict(self, resource: Resource, found: Watched) -> Step:
+        controller = _controller(found)
+        whose = "not ours" if controller is None else f"{controller.kind} {controller.name}'s"
+        rival = self._declared[resource].rival
+        said = f"{_name(resource, found)} exists and is {whose}"
+        return Step(Stage.CONFLICT, f"{said}: {rival}" if rival else said)
 
     async def _remove_others(self, owner: Owner, wanted: set[tuple[Resource, ObjectKey]]) -> None:
         for resource in self._declared:
@@ -275,12 +312,6 @@ class ObjectWriter:
     def _count(self, target: Target[Kept], written: Written) -> None:
         if written is not Written.UNCHANGED:
             self._shop.metrics.wrote(target.resource.plural, written.value)
-
-
-def _conflict(resource: Resource, found: Watched) -> Step:
-    controller = _controller(found)
-    whose = "not ours" if controller is None else f"{controller.kind} {controller.name}'s"
-    return Step(Stage.CONFLICT, f"{_name(resource, found)} exists and is {whose}")
 
 
 def _is_about_fields(error: Invalid) -> bool:

@@ -17,6 +17,7 @@ from backend_controllers.contract import (
     Served,
     Writes,
 )
+from backend_controllers.kai import podgrouper
 from backend_controllers.kai.api import (
     BACKEND_NAME,
     EVENTS,
@@ -118,11 +119,11 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         preparation=PREPARATION,
         translate=functools.partial(translate, speech),
         mirror=functools.partial(mirror, speech),
-        writes=(Writes(PODGROUPS, ObservedPodGroup),),
+        writes=(Writes(PODGROUPS, ObservedPodGroup, rival=podgrouper.rival(features)),),
         reads=_reads(features),
         companions=(COMPANION,) if features.topology else (),
         surplus_stands_in=True,
-        warning=_warning(features),
+        warning=podgrouper.warning(features),
     )
 
 
@@ -140,17 +141,6 @@ def _reads(features: Features) -> tuple[Reads, ...]:
     if features.topology:
         reads += [Reads(TOPOLOGIES, ObservedTopology), COMPANION.source]
     return tuple(reads)
-
-
-def _warning(features: Features) -> str:
-    if features.min_sub_group:
-        return ""
-    return (
-        f"the installed KAI ({features.release}) does not heed the annotation"
-        f" {KEY_SKIP_PODGROUPER}: if its podgrouper runs, it takes the pods of gangs over;"
-        " upgrade KAI to v0.15 or newer, or keep the podgrouper away from the namespaces of"
-        " gangs with its flag --namespace-label-selector"
-    )
 
 
 def _absent(missing: str) -> Absent:

@@ -10,15 +10,12 @@ gang, and old words about it are not repeated.
 from collections import Counter
 
 from backend_controllers.contract import Facts, Words
-from backend_controllers.kai import evictions, placement, queues, texts
+from backend_controllers.kai import evictions, placement, podgrouper, queues, texts
 from backend_controllers.kai.api import (
-    KEY_POD_GROUP,
-    KEY_SKIP_PODGROUPER,
     PODGROUPS,
     Explanation,
     ObservedPodGroup,
     SchedulingCondition,
-    gang_of,
     pod_group_name,
 )
 from backend_controllers.kai.membership import group_of, groups_below, of_earlier_gang
@@ -33,7 +30,7 @@ EARLIER_GANG = "PodsOfEarlierGang"
 def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
     pod_group = _pod_group(gang, facts)
-    clash = _clash(speech, gang, facts, pod_group)
+    clash = podgrouper.clash(speech.features, gang, facts, pod_group)
     announced = _announced(gang, facts.pods)
     if not groups_below(gang, facts.pods):
         return Words(disruption=announced, remarks=(clash,) if clash else ())
@@ -41,7 +38,7 @@ def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
     taken = evictions.reason_of(eviction) if eviction else ""
     disruption = evictions.text_of(eviction) if eviction else announced
     reason, message = _why_not(speech, gang, facts, pod_group)
-    if not reason and clash:
+    if not (reason or message) and clash:
         reason, message = PODGROUPER_CLASH, clash
     if not reason and taken:
         reason, message = taken, disruption
@@ -185,24 +182,3 @@ def _stuck(gang: PodGang, pods: tuple[Pod, ...], earlier: tuple[Pod, ...]) -> st
         "pods that were made for an earlier gang of this name are never placed: delete"
         f" {', '.join(stuck)} for them to be made anew"
     )
-
-
-def _clash(speech: Speech, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None) -> str:
-    ours = pod_group_name(gang.metadata.name, gang.metadata.uid or "")
-    groups = {pod.metadata.annotations.get(KEY_POD_GROUP, "") for pod in facts.pods} - {ours}
-    groups = {group for group in groups if gang_of(group) != gang.metadata.name}
-    if groups:
-        others = ", ".join(group or "none" for group in sorted(groups))
-        found = f"pods of the gang were given to another PodGroup: {others}"
-    elif pod_group is not None and pod_group.spec.min_member is not None:
-        found = f"KAI's podgrouper has written into PodGroup {ours}"
-    else:
-        return ""
-    if speech.features.min_sub_group:
-        fix = f"set the annotation {KEY_SKIP_PODGROUPER}=true on the PodCliqueSet"
-    else:
-        fix = (
-            "upgrade KAI to v0.15 or newer, or keep its podgrouper away from this namespace with"
-            " its flag --namespace-label-selector"
-        )
-    return f"{found}; {fix}, and delete the pods for them to be made anew"

@@ -84,8 +84,8 @@ BUILDS = {
         Build(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",), programs=("kwok",)),
         Build(
             name="kai",
-            packages=(f"{_KAI}/cmd/scheduler", f"{_KAI}/cmd/binder"),
-            programs=("kai-scheduler", "kai-binder"),
+            packages=tuple(f"{_KAI}/cmd/{name}" for name in ("scheduler", "binder", "podgrouper")),
+            programs=("kai-scheduler", "kai-binder", "kai-podgrouper"),
             assets=((_KAI, "deployments/kai-scheduler/crds/*.yaml"),),
         ),
         Build(

@@ -1,5 +1,6 @@
-"""KAI: its scheduler and binder, with one unlimited queue. No operator, webhook or podgrouper.
+"""KAI: its scheduler and binder, with one unlimited queue. No operator or webhook.
 
+Its podgrouper is built too, and runs only where a test starts it to see what it does to gangs.
 Without the Topology CRD the scheduler hangs without a word, so all four are installed first.
 """
 
@@ -47,6 +48,17 @@ def _components(programs: Path, kubeconfig: Path, ports: Ports) -> tuple[Compone
         Component("kai-scheduler", scheduler, environment),
         Component("kai-binder", binder, environment),
     )
+
+
+def podgrouper(programs: Path, kubeconfig: Path, *flags: str) -> Component:
+    """The program that makes PodGroups for pods of others, and takes over those that have one."""
+    command = (
+        str(programs / "kai-podgrouper"),
+        "--metrics-bind-address=0",
+        "--health-probe-bind-address=0",
+        *flags,
+    )
+    return Component("kai-podgrouper", command, {"KUBECONFIG": str(kubeconfig)})
 
 
 _QUEUES = "/apis/scheduling.run.ai/v2/queues"

@@ -30,7 +30,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.answers import Answers
 from shared_api.runtime.fence import Fence, Unfenced, permitted
 from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.ownership import Applied, fingerprint
+from shared_api.runtime.ownership import Applied, fingerprint, was_taken
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.predicates import Watched, controller_uid
 from shared_api.runtime.slowstart import slow_start
@@ -131,9 +131,13 @@ class Applier:
     ) -> Written:
         """Apply to an object of our owner that a selecting cache does not show any more.
 
-        Somebody took off the labels by which it is selected; applying puts them back.
+        Somebody took off the labels by which it is selected, or the reference by which our owner
+        controls it; applying puts them back.
         """
-        if behalf.owner_uid is None or controller_uid(seen) != behalf.owner_uid:
+        owner = behalf.owner_uid
+        if owner is None or not (
+            controller_uid(seen) == owner or was_taken(seen, self._manager, owner)
+        ):
             raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
         wanted = _wanted(target, manifest)
         terms = _Terms("uid", seen.metadata.uid or "", wanted, force=True)

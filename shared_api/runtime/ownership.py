@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 import msgspec
 
 from shared_api.kube.codec import codec_for, share
-from shared_api.runtime.predicates import ObjectMetadata, Watched
+from shared_api.runtime.predicates import ObjectMetadata, Watched, controller_uid
 from shared_api.runtime.unread import Unread
 
 W = TypeVar("W", bound=Watched)
@@ -108,6 +108,20 @@ def applied(into: type[W], by: str | None = None) -> type[Applied[W]]:
     """
     body = {"into": into, "by": by, "__slots__": ()}
     return cast("type[Applied[W]]", type(f"Applied{into.__name__}", (Applied,), body))
+
+
+def was_taken(value: Watched, manager: str, owner: str) -> bool:
+    """Tell whether this manager made an object for an owner who does not control it any more.
+
+    Somebody put his own references in place of ours. The owner is still among them, nobody else
+    controls the object, and the server remembers that we applied it: no stranger's looks like that.
+    """
+    return (
+        isinstance(value, Applied)
+        and controller_uid(value) is None
+        and any(reference.uid == owner for reference in value.metadata.owner_references)
+        and value.fingerprint(manager) is not None
+    )
 
 
 def fingerprint(manifest: Mapping[str, object]) -> bytes:

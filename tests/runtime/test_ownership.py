@@ -2,11 +2,12 @@
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from shared_api.kube.codec import PartialObject, codec_for
-from shared_api.runtime.ownership import Applied, applied, extract, fingerprint
+from shared_api.runtime.ownership import Applied, applied, extract, fingerprint, was_taken
 
 MANIFEST: dict[str, object] = {
     "apiVersion": "v1",
@@ -44,12 +45,18 @@ VERSIONS = itertools.count(9)
 
 
 def live(
-    manager: str = "us", operation: str = "Apply", api_version: str = "v1", **changes: object
+    manager: str = "us",
+    operation: str = "Apply",
+    api_version: str = "v1",
+    owners: Sequence[Mapping[str, object]] | None = None,
+    **changes: object,
 ) -> Applied[PartialObject]:
     """The object of the manifest as the server shows it, with things of others in it."""
     tree = json.loads(json.dumps(MANIFEST))
     tree["metadata"] |= {"uid": "u1", "resourceVersion": str(next(VERSIONS)), "generation": 1}
     tree["metadata"]["labels"]["theirs"] = "y"
+    if owners is not None:
+        tree["metadata"]["ownerReferences"] = [*owners]
     tree["spec"]["defaulted"] = True
     tree["spec"]["groups"].append({"name": "three", "min": 3})
     tree["spec"]["groups"][0]["max"] = 10
@@ -116,6 +123,26 @@ def test_a_value_that_somebody_changed_is_noticed() -> None:
 def test_ownership_that_was_taken_away_is_noticed() -> None:
     assert live(manager="thief").fingerprint("us") is None
     assert live(operation="Update").fingerprint("us") is None
+
+
+OWNED = {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "owner"}
+
+
+@pytest.mark.parametrize(
+    ("manager", "owners", "taken"),
+    [
+        ("us", [OWNED], True),
+        ("us", [OWNED | {"controller": True}], False),
+        ("us", [OWNED, OWNED | {"uid": "another", "controller": True}], False),
+        ("us", [OWNED | {"uid": "another"}], False),
+        ("us", [], False),
+        ("them", [OWNED], False),
+    ],
+)
+def test_only_what_we_made_for_an_owner_and_nobody_controls_was_taken_from_him(
+    manager: str, owners: list[dict[str, object]], taken: bool
+) -> None:
+    assert was_taken(live(manager, owners=owners), "us", "owner") is taken
 
 
 def test_the_status_is_apart_from_the_rest() -> None:

@@ -5,5 +5,6 @@ package kai
 
 import (
 	_ "github.com/kai-scheduler/KAI-scheduler/cmd/binder"
+	_ "github.com/kai-scheduler/KAI-scheduler/cmd/podgrouper"
 	_ "github.com/kai-scheduler/KAI-scheduler/cmd/scheduler"
 )

@@ -18,7 +18,7 @@ from backend_controllers.contract import (
     WhenRefused,
     Writes,
 )
-from backend_controllers.generic import gang_reconciler
+from backend_controllers.generic import gang_reconciler, object_writer
 from backend_controllers.generic.kinds import GANGS
 from local_cluster.cluster import Cluster
 from shared_api import names
@@ -92,6 +92,58 @@ async def test_what_somebody_breaks_is_repaired(
             ),
             60,
         )
+
+
+@pytest.mark.parametrize("keeper", ["another", None])
+async def test_what_somebody_takes_from_us_is_told_and_taken_back_after_a_while(
+    core_cluster: Cluster,
+    birds: Birds,
+    person: Onlooker,
+    flocks: Eyes,
+    monkeypatch: pytest.MonkeyPatch,
+    keeper: str | None,
+) -> None:
+    monkeypatch.setattr(object_writer, "TAKEN_BACK_AFTER", 1.0)
+    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 1.5)
+    async with running_backend(core_cluster, birds.backend) as flock:
+        await person.create(gang("g", birds.name))
+        await until_programmed(person, "g")
+        await flocks.until(lambda: flocks.get("g"))
+        await flock.until_idle()
+        flock.writes.seen.clear()
+        owner = person.one(GANGS, "g").metadata
+        reference = {"apiVersion": PodGang.API_VERSION, "kind": PodGang.KIND}
+        reference |= {"name": owner.name, "uid": owner.uid}
+        labels = {} if keeper is None else {names.LABEL_MANAGED_BY: keeper}
+        taken = {"metadata": {"ownerReferences": [reference], "labels": labels}}
+        for times in (1, 2):
+            await flocks.bend("g", taken)
+            assert any(one.controller for one in flocks.one("g").metadata.owner_references)
+            await person.until_event("g", "Conflict", 60)
+            await until_programmed(person, "g")
+            assert flock.writes.seen["apply", birds.kind.plural] == times
+
+
+async def test_what_the_gang_does_not_own_is_not_taken_back(
+    core_cluster: Cluster,
+    birds: Birds,
+    person: Onlooker,
+    flocks: Eyes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(object_writer, "TAKEN_BACK_AFTER", 0.0)
+    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 0.3)
+    async with running_backend(core_cluster, birds.backend) as flock:
+        await person.create(gang("g", birds.name))
+        await until_programmed(person, "g")
+        await flocks.until(lambda: flocks.get("g"))
+        freed = Patch({"metadata": {"ownerReferences": None}})
+        await flocks.client.patch(
+            flocks.kind, "g", flocks.namespace, patch=freed, field_manager="stranger"
+        )
+        await until_said(person, "g", "Programmed", "False", "Conflict")
+        await flock.until_total("backend_conflicts_total", 3)
+        assert not flocks.one("g").metadata.owner_references
 
 
 async def test_a_gang_that_the_scheduler_cannot_serve_says_why_and_loses_its_object(

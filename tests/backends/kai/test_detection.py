@@ -60,6 +60,13 @@ def test_only_releases_that_ignore_skip_podgrouper_come_with_a_warning() -> None
     assert dialect(SERVED["0.15"]).warning == ""
 
 
+def test_where_a_pod_group_is_not_ours_the_podgrouper_is_named_with_the_way_out() -> None:
+    [older], [newer] = (dialect(SERVED[release]).writes for release in ("0.13", "0.15"))
+    assert "KAI's podgrouper" in older.rival
+    assert "--namespace-label-selector, and delete the PodGroup" in older.rival
+    assert "kai.scheduler/skip-podgrouper=true on the PodCliqueSet" in newer.rival
+
+
 @pytest.mark.parametrize(
     ("answers", "missing"),
     [

@@ -380,6 +380,14 @@ def test_a_clash_beside_a_placed_gang_is_a_remark() -> None:
 def test_a_podgrouper_that_writes_into_our_pod_group_is_noticed() -> None:
     found = words(pod_group(minMember=2), pods=two(node="n-1"), features=V0_13)
     assert f"has written into PodGroup pg-web-0-{UID}" in found.remarks[0]
+    assert found.remarks[0].endswith("and delete the PodGroup for it to be made anew")
+
+
+def test_a_gang_that_is_being_bound_does_not_blame_the_podgrouper() -> None:
+    chosen = two(made="2026-11-16T08:00:00Z")
+    found = words(pod_group(annotations=STARTED, minMember=2), pods=chosen, features=V0_13)
+    assert (found.reason, found.message.partition(",")[0]) == ("", "KAI chose the nodes")
+    assert "has written into PodGroup" in found.remarks[0]
 
 
 def test_pods_of_an_earlier_gang_of_this_name_were_not_taken_by_the_podgrouper() -> None:
