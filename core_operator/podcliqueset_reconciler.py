@@ -17,6 +17,7 @@ from core_operator.children import (
     NamesTaken,
     Removal,
     Wanted,
+    WithPods,
     Write,
     own_child,
     seen,
@@ -152,7 +153,8 @@ class PodCliqueSetReconciler:
         groups = (group.name for group in expansion.groups)
         cliques = (clique.name for clique in standalone_cliques(expansion))
         # Gangs last: while a PodClique exists, its pods belong to a gang that does.
-        yield from unwanted(self._cliques, caches.cliques.by_index(OWNER, uid), cliques, uid)
+        for clique in unwanted(self._cliques, caches.cliques.by_index(OWNER, uid), cliques, uid):
+            yield WithPods(self._shop, clique)
         yield from unwanted(self._groups, caches.groups.by_index(OWNER, uid), groups, uid)
         yield from unwanted(self._services, caches.services.by_index(OWNER, uid), services, uid)
         yield from unwanted(self._gangs, caches.gangs.by_index(OWNER, uid), gangs, uid)

@@ -13,6 +13,7 @@ from core_operator.children import (
     Family,
     NamesTaken,
     Wanted,
+    WithPods,
     Write,
     own_child,
     seen,
@@ -63,7 +64,7 @@ class ScalingGroupReconciler:
         behalf = Behalf(key, uid)
         try:
             await self._sharing.settle_group(pcs, found.object, behalf)
-            family = Family(wanted, tuple(going))
+            family = Family(wanted, tuple(WithPods(self._shop, clique) for clique in going))
             parallel = self._shop.settings.concurrency.writes
             with telling(self._shop, Concern(found.object, pcs)):
                 await settle(family, self._applier, behalf, parallel=parallel)

@@ -1,9 +1,12 @@
 """Scaling sets, scaling groups and PodCliques through their scale subresource, up and down."""
 
+import asyncio
+
 import pytest
 
 from core_operator.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
+from local_cluster.components import CONTROLLER_MANAGER
 from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER
 from shared_api import names
 from shared_api.kube.resources import PODS, SERVICES
@@ -27,6 +30,29 @@ async def test_a_set_is_scaled_up_and_down(core_cluster: Cluster, person: Onlook
         left = (CLIQUES, GANGS, SERVICES)
         await person.until(lambda: [len(person.names(kind)) for kind in left] == [1, 1, 1])
         await person.until(lambda: person.one(SETS, "w").status.get("availableReplicas") == 1)
+
+
+async def test_the_pods_of_copies_that_go_do_not_wait_for_the_garbage_collector(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    group = {"name": "s", "cliqueNames": ["b"], "replicas": 2, "minAvailable": 1}
+    workload = pcs("w", clique("a", 2), clique("b"), replicas=2, podCliqueScalingGroups=[group])
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        await person.create(workload)
+        await person.until_ready(8)
+        await op.until_idle()
+        control = core_cluster.control
+        await asyncio.to_thread(control.stop, CONTROLLER_MANAGER)
+        try:
+            await person.scale(GROUPS, "w-0-s", 1)
+            await person.scale(SETS, "w", 1)
+            await person.until(lambda: not person.pods_of("w-0-s-1-b"))
+            await person.until(lambda: not person.pods_of("w-1-a"))
+        finally:
+            await asyncio.to_thread(control.resume, CONTROLLER_MANAGER)
+        await person.until(lambda: len(person.pods) == 3)
+        assert len(person.history) == 8, "none of them was replaced"
+        assert not op.total("grove_pods_lost_total")
 
 
 async def test_a_podclique_keeps_indexes_and_members_when_it_is_scaled(
