@@ -126,9 +126,9 @@ async def delete(site: Site, core: Controller, backend: Controller | None) -> De
     return Deleted(seconds, done[0], done[1] if backend is not None else Counter())
 
 
-async def scale(site: Site, core: Controller, replicas: int) -> Scaled:
+async def scale(site: Site, core: Controller, name: str, replicas: int) -> Scaled:
     """A set, halved and doubled again."""
-    onlooker, name, pods = site.onlooker, f"scaled-{replicas}", replicas * PODS_PER_GANG
+    onlooker, pods = site.onlooker, replicas * PODS_PER_GANG
     uid = await onlooker.create(site.workload(name, replicas))
     await onlooker.until(lambda: onlooker.is_content(name))
     await core.until_settled()

@@ -1,6 +1,7 @@
 """The figures with their targets, in the order in which a person asks for them."""
 
 import statistics
+from collections.abc import Iterator, Sequence
 
 from benchmarks.product.bare import IN_FLIGHT
 from benchmarks.product.choices import Choice
@@ -29,7 +30,7 @@ def figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> l
         *_costs(product.deployed, bare, sizes),
         *_tiny(product.life, bare),
         *_restart(product.restarted),
-        *(figure for scaled in product.life.scaled for figure in _scaled(scaled, bare)),
+        *_scalings(product.life, bare),
         *_deletion(product, choice),
         *backend_figures(product, bare, choice, sizes),
         *_others(product, bare),
@@ -134,17 +135,25 @@ def _restart(restarted: Restarted) -> list[Figure]:
     ]
 
 
-def _scaled(scaled: Scaled, bare: Replayed) -> list[Figure]:
-    full = scaled.replicas * PODS_PER_GANG
+def _scalings(life: Life, bare: Replayed) -> Iterator[Figure]:
+    for replicas in dict.fromkeys(scaled.replicas for scaled in life.scaled):
+        yield from _scaled([one for one in life.scaled if one.replicas == replicas], bare)
+
+
+def _scaled(scaled: Sequence[Scaled], bare: Replayed) -> list[Figure]:
+    """The medians of sets of one size."""
+    full = scaled[0].replicas * PODS_PER_GANG
     half = full // 2
     down, up = (0.5, 0.8) if full == _SCALED_PODS else (None, None)
-    ours, theirs = scaled.up.seconds, bare.bursts[scaled.up.name]
-    name = f"scale {half} -> {full} pods: released"
+    ours = statistics.median(one.up.seconds for one in scaled)
+    theirs = statistics.median(bare.bursts[one.up.name] for one in scaled)
+    times = f", {len(scaled)} times: p50" if len(scaled) > 1 else ""
+    gone, name = f"scale {full} -> {half} pods: gone", f"scale {half} -> {full} pods: released"
     return [
-        Figure(f"scale {full} -> {half} pods: pods gone", scaled.down, "s", down),
-        Figure(name, ours, "s", up),
-        Figure(f"{name}: bare client", theirs, "s"),
-        Figure(f"{name}: product / bare client", ours / theirs, "x"),
+        Figure(f"{gone}{times}", statistics.median(one.down for one in scaled), "s", down),
+        Figure(f"{name}{times}", ours, "s", up),
+        Figure(f"{name}, bare client{times}", theirs, "s"),
+        Figure(f"{name}, product / bare client{times}", ours / theirs, "x"),
     ]
 
 

@@ -98,5 +98,8 @@ async def _life(site: Site, core: Controller, backend: Controller | None) -> Lif
         rounds = range(site.sizes.tiny_rounds)
         small = [await tiny(site, core, f"tiny-{number}") for number in rounds]
     with site.phases.phase("scaling"):
-        scaled = [await parts.scale(site, core, replicas) for replicas in site.sizes.scalings]
+        scaled = [
+            await parts.scale(site, core, f"scaled-{number}", replicas)
+            for number, replicas in enumerate(site.sizes.scalings)
+        ]
     return Life(deleted, tuple(small), tuple(scaled))

@@ -21,8 +21,8 @@ class Sizes:
     replicas: int = FULL
     nodes: int = 100
     tiny_rounds: int = 20
-    scalings: tuple[int, ...] = (100, 50)
-    """Each of these is halved and doubled again, in replicas."""
+    scalings: tuple[int, ...] = (100, 50, 50, 50, 50, 50)
+    """Sets that are halved and doubled again, in replicas; of equal ones the median counts."""
     singles: int = 100
     """Sets of one gang that are made one after the other."""
     turns: int = 3

@@ -34,12 +34,9 @@ from benchmarks.product.workload import Sizes
 from benchmarks.runtime.figures import Figure
 
 START = Start(100.0, 10.0, 20.0, 30.0, server_cpu=15.0, others=0.1)
-BARE = Replayed(
-    Start(0.0, 8.0, 16.0, 25.0, server_cpu=12.0, others=0.2),
-    5000,
-    4.0,
-    {"tiny-1": 0.2, "scaled-50": 0.5},
-)
+SCALED = {"scaled-1": 0.7, "scaled-2": 0.5, "scaled-3": 2.0}
+BURSTS = {"tiny-1": 0.2, "scaled-0": 1.0, "scaled-1": 0.5, "scaled-2": 0.4, "scaled-3": 0.5}
+BARE = Replayed(Start(0.0, 8.0, 16.0, 25.0, server_cpu=12.0, others=0.2), 5000, 4.0, BURSTS)
 DELAYS = Delays(written=(0.01, 0.02), told=(0.1, 0.3))
 
 
@@ -61,7 +58,10 @@ def product(choice: Choice) -> Product:
         Life(
             Deleted(11.0, Counter(), Counter()),
             (burst("tiny-0", 5, 0.2), burst("tiny-1", 5, 0.3)),
-            (Scaled(50, 0.4, burst("scaled-50", 50, 0.7)),),
+            (
+                Scaled(100, 0.9, burst("scaled-0", 100, 1.5)),
+                *(Scaled(50, 0.4, burst(name, 50, up)) for name, up in SCALED.items()),
+            ),
         ),
         backend if choice.is_real else None,
         InTurns(150, watched=(5.0, 2.2, 2.0), alone=(2.0, 9.0, 1.0)),
@@ -118,9 +118,10 @@ def test_deletion_is_judged_by_the_medians_of_its_turns() -> None:
 
 def test_bursts_are_shown_beside_those_of_the_bare_client() -> None:
     rows = report(STAND_IN)
-    scaled = rows["scale 50 -> 100 pods: released"]
+    scaled = rows["scale 50 -> 100 pods: released, 3 times: p50"]
     assert (scaled.value, scaled.target) == (0.7, 0.8)
-    assert rows["scale 50 -> 100 pods: released: product / bare client"].value == 1.4
+    assert rows["scale 50 -> 100 pods: released, product / bare client, 3 times: p50"].value == 1.4
+    assert rows["scale 100 -> 200 pods: released"].target is None
     assert (
         rows["first create of 10 pods, released, 2 times: bare client, 1 times: p50"].value == 0.2
     )
