@@ -19,6 +19,7 @@ from shared_api.runtime.apply import CREATE_ONLY
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME = re.compile(rf"[a-z0-9.-]*{_UID.pattern}")
 _LIFTS_GATE = "/spec/schedulingGates/"
+_OF_EVENT = "/events/"
 
 Pieces: TypeAlias = tuple[str, ...]
 """Text and UIDs in turns, text first and last."""
@@ -61,11 +62,16 @@ class Step:
 
 
 def between(recorded: Sequence[Recorded], began: int, ended: int | None = None) -> list[Recorded]:
-    """What was sent in this time, or until the last gate was lifted, as it was ordered then."""
+    """What was sent in this time, or until the last gate was lifted, as it was ordered then.
+
+    Without what was added to Events of before, which are about other sets.
+    """
     ordered = sorted(recorded, key=lambda write: write.number)
     if ended is None:
         ended = max(write.number for write in ordered if _LIFTS_GATE in write.body)
-    return [write for write in ordered if began <= write.number <= ended]
+    found = [write for write in ordered if began <= write.number <= ended]
+    made = {write.uid for write in found if write.method == "POST"}
+    return [write for write in found if _OF_EVENT not in write.target or write.uid in made]
 
 
 def plan(recorded: Sequence[Recorded], known: frozenset[str]) -> list[Step]:

@@ -41,6 +41,13 @@ def test_what_two_processes_sent_in_a_time_is_replayed_in_one_order() -> None:
     assert [item.number for item in between([*core, *backend], 4, 10)] == [4, 6, 8]
 
 
+def test_what_is_added_to_an_event_of_before_is_left_out() -> None:
+    old = write(5, "/events/old", POD, {"series": {"count": 2}})
+    made = Recorded(6, "POST", "/events", "application/json", "{}", CLIQUE)
+    again = write(7, "/events/new", CLIQUE, {"series": {"count": 2}})
+    assert between([old, made, again], 4, 10) == [made, again]
+
+
 def test_a_uid_becomes_the_one_that_the_object_has_now() -> None:
     (step,) = plan([write(1, "/cliques/c", CLIQUE, owned_by(SET))], frozenset({SET}))
     assert json.loads(step.body({SET: "new"})) == owned_by("new")
