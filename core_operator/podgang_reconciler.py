@@ -2,9 +2,10 @@
 
 It obeys an order that a crash at any point leaves intact: references first, the Initialized
 condition once the server has them, gates last. What has been begun is finished, since every
-step is decided from what is there, and before all else by whoever begins to work. A gang that is not released and whose backend or placement
-is not the right one any more is deleted and made anew: what the former backend wrote, in the
-status or as objects of its own, goes with it, also if that backend is not there to clean up.
+step is decided from what is there, and before all else by whoever begins to work. A gang that is
+not released and whose backend or placement is not the right one any more is deleted and made
+anew: what the former backend wrote, in the status or as objects of its own, goes with it, also if
+that backend is not there to clean up.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,10 +2,11 @@
 
 A pod that served and is lost without our doing (evicted, preempted, its node gone or drained,
 failed) opens a repair of its gang; the repair is closed when all PodCliques of the gang have
-their pods ready again, and forgotten when the gang goes. The pod's own word about why it goes is told as an Event. What is being
-repaired is known only here and now: a restart measures only what happens after it. A process
-that does not lead sees the same pods go, and says nothing: it does not know which of them
-the leader deletes, and what two processes count would be counted twice.
+their pods ready again, and forgotten when the gang goes. The pod's own word about why it goes
+is told as an Event. What is being repaired is known only here and now: a restart measures only
+what happens after it. A process that does not lead sees the same pods go, and says nothing: it
+does not know which of them the leader deletes, and what two processes count would be counted
+twice.
 """
 
 from collections.abc import Callable
