@@ -166,7 +166,8 @@ class Reads:
     """Whether a change may change translations: of the gang that the object is about, or, where
     it is about none, of all gangs that are not placed yet."""
     about: Callable[[Watched], tuple[str, str] | None] | None = None
-    """Namespace and name of the gang that such an object is news about, for `mirror` too."""
+    """Namespace and name of the gang that such an object is news about. `mirror` is asked about it
+    anew; without this, about all gangs that are not placed yet."""
     through: Resource | None = None
     """Where that is not a gang: the kind of what it is, which is read too, and is about one. A kind
     that is about several things is listed once for each, with the same selector."""
