@@ -144,7 +144,8 @@ class Writes:
 
     resource: Resource
     projection: type[Watched]
-    """A msgspec struct with only the fields that `translate` and `mirror` read."""
+    """A msgspec struct with only the fields that `translate` and `mirror` read. Each has a default:
+    an object that shows nothing else is taken for one that we have just made."""
     finalizers: tuple[str, ...] = ()
     """Finalizers of the scheduler that may be taken off an object of ours to replace it."""
     news: bool = True
@@ -153,6 +154,10 @@ class Writes:
     """The part of it that `mirror` has to be asked about anew, where that is not all of it."""
     rival: str = ""
     """Who else writes objects of these names and what to do about it, said where one is not ours."""
+
+    def __post_init__(self) -> None:
+        """Refuse a projection without defaults here, and not when the first object comes."""
+        self.projection()
 
 
 @dataclass(frozen=True, slots=True)

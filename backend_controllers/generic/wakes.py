@@ -51,9 +51,13 @@ def tells_other(
     """An object of ours shows something else of what is told, or is gone."""
 
     def differs(old: Kept | None, new: Kept | None) -> bool:
-        if old is None or new is None:
-            # One that has come is the one that we have just made; the gang is told of already.
-            return old is not None
+        if new is None:
+            return True
+        if old is None:
+            # One that we have just made says nothing, and its gang is told of already. One that
+            # says something had lost our label to somebody, and comes back as he left it.
+            tell = _said if tells is None else tells
+            return tell(new.object) != tell(type(new.object)())
         if tells is None:
             return shows_other(old, new)
         return tells(old.object) != tells(new.object)
@@ -105,14 +109,18 @@ def _told(pod: Pod) -> object:
 
 
 def _content(value: Watched) -> object:
-    inner = value.object if isinstance(value, Applied) else value
-    metadata = (
-        inner.metadata.uid,
-        inner.metadata.labels,
-        inner.metadata.annotations,
-        inner.metadata.deletion_timestamp,
+    metadata = value.metadata
+    return (
+        metadata.uid,
+        metadata.labels,
+        metadata.annotations,
+        metadata.deletion_timestamp,
+        _said(value),
     )
+
+
+def _said(value: Watched) -> object:
+    inner = value.object if isinstance(value, Applied) else value
     if not isinstance(inner, msgspec.Struct):
-        return (metadata, inner)
-    fields = (name for name in inner.__struct_fields__ if name != "metadata")
-    return (metadata, [getattr(inner, name) for name in fields])
+        return inner
+    return [getattr(inner, name) for name in inner.__struct_fields__ if name != "metadata"]

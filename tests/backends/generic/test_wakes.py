@@ -39,10 +39,17 @@ def test_of_our_own_objects_only_what_the_scheduler_says_is_news() -> None:
     said, more = kept(b"1", status={"phase": "x"}), kept(b"1", status={"phase": "x", "n": 1})
     for tells in (None, lambda value: value.status.get("phase")):
         tells_other = wakes.tells_other(tells)
-        assert not tells_other(None, said)
         assert tells_other(said, None)
         assert tells_other(kept(b"1"), said)
         assert tells_other(said, more) is (tells is None)
+
+
+def test_an_object_that_comes_is_news_only_if_somebody_has_written_into_it() -> None:
+    said = kept(b"1", labels={"a": "b"}, status={"phase": "x"})
+    for tells in (None, lambda value: value.status.get("phase")):
+        tells_other = wakes.tells_other(tells)
+        assert not tells_other(None, kept(b"1", labels={"a": "b"}))
+        assert tells_other(None, said)
 
 
 def test_only_what_a_projection_shows_is_news() -> None:
