@@ -5,6 +5,7 @@ from typing import Any
 
 from shared_api.kube.codec import PartialObject, codec_for
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.ownership import applied
@@ -62,6 +63,20 @@ def test_what_a_change_alters_is_shared_with_other_objects() -> None:
         cache.take(Changed(value))
 
     assert first.status is second.status
+
+
+def test_gangs_share_their_metadata() -> None:
+    codec = codec_for(PodGang)
+    cache: Cache[PodGang] = Cache()
+    before, after = (
+        codec.one(json.dumps({"metadata": pod(0, version)["metadata"]}).encode())
+        for version in (10, 11)
+    )
+    for value in (before, after):
+        cache.take(Changed(value))
+
+    assert after.metadata.labels is before.metadata.labels
+    assert after.metadata.owner_references is before.metadata.owner_references
 
 
 def test_a_wrapped_object_shares_like_a_bare_one() -> None:
