@@ -17,13 +17,12 @@ from pydantic import ConfigDict
 
 from shared_api import names
 from shared_api.kube.client import Selector
+from shared_api.kube.podgangs import GangTopologyConstraint, PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import (
-    GangTopologyConstraint,
     JsonObject,
     KubeModel,
-    PodGang,
     PodPreparation,
     PodPreparationSpec,
     ReleaseRules,

@@ -12,8 +12,9 @@ from backend_controllers.contract import Facts, WhenRefused
 from backend_controllers.default.membership import Joined, is_placed, outsiders
 from backend_controllers.default.topology import unmet_preferences
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.models import JsonObject, PodGang
+from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,6 @@ def manifest(resource: Resource, gang: PodGang, name: str, spec: JsonObject) -> 
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
-        "metadata": {"name": name, "namespace": gang.metadata.namespace or ""},
+        "metadata": {"name": name, "namespace": gang.metadata.namespace},
         "spec": spec,
     }

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import (
-    PodGang,
     PodPatch,
     PodPreparationSpec,
     PodSpecPatch,

@@ -28,8 +28,9 @@ from backend_controllers.default.served import (
     Workload,
 )
 from backend_controllers.default.topology import one_key
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.models import JsonObject, PodGang
+from shared_api.models import JsonObject
 
 _NO_MINIMUM = "no pod has to be placed with others, so there is no object for the scheduler"
 

@@ -20,9 +20,9 @@ from backend_controllers.default.membership import (
 )
 from backend_controllers.default.served import GroupCondition, PodGroup
 from backend_controllers.default.words import cleaned, names_nodes
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 
 REASON_GATED = "SchedulingGated"

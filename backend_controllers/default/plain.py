@@ -13,7 +13,7 @@ from backend_controllers.default.asking import Counts, Features
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.default.topology import one_key
 from shared_api import names
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 NAME = "plain-scheduling"
 NOT_A_GANG = (

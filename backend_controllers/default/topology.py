@@ -8,7 +8,7 @@ one scaling group replica has its constraint on the set of its groups, for examp
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared_api.models import GangTopologyConstraint, PodGang, TopologyPackConstraint
+from shared_api.kube.podgangs import GangTopologyConstraint, PodGang, TopologyPackConstraint
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ from backend_controllers.default.templates import (
     choose_templates,
 )
 from backend_controllers.default.topology import gang_ask, group_asks, set_asks
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.models import JsonObject, PodGang
+from shared_api.models import JsonObject
 
 _FEATURES = Features(topology=True, priority=True)
 

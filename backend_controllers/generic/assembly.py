@@ -24,7 +24,8 @@ from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang, SchedulerBackend
+from shared_api.kube.podgangs import PodGang
+from shared_api.models import SchedulerBackend
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.lanes import Priority
@@ -290,8 +291,7 @@ def _forgetter(
 ) -> Callable[[PodGang | None, PodGang | None], None]:
     def on_gang(old: PodGang | None, new: PodGang | None) -> None:
         if old is not None and new is None:
-            uid = old.metadata.uid or ""
-            shop.board.forget(uid)
+            shop.board.forget(old.metadata.uid)
             statuses.forget(old)
 
     return on_gang

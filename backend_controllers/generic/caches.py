@@ -12,9 +12,9 @@ from backend_controllers.contract import Dialect, Reads, Writes
 from backend_controllers.generic.kinds import GANGS, field_manager, given_to, kept_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
-from shared_api.models import PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.ownership import Applied, applied

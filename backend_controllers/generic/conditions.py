@@ -4,16 +4,30 @@ Plain values, since a backend tells of thousands of gangs: what is compared with
 before is compared without building models, and only what is sent is built.
 """
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Protocol, TypeVar
 
 import msgspec
 from pydantic import JsonValue
 
-from shared_api.models import Condition, JsonObject
+from shared_api.models import JsonObject
 
 MESSAGE_LIMIT = 1024
+
+
+class Earlier(Protocol):
+    """What is read of a condition that was said before: of a gang as text, of a record as a time."""
+
+    @property
+    def type(self) -> str: ...  # noqa: D102
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def last_transition_time(self) -> str | datetime: ...  # noqa: D102
+
+
+E = TypeVar("E", bound=Earlier)
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
@@ -30,9 +44,9 @@ class Said(msgspec.Struct, frozen=True, gc=False):
         """The word of the API for it."""
         return "True" if self.holds else "False"
 
-    def manifest(self, now: datetime, previous: Condition | None) -> JsonObject:
+    def manifest(self, now: str, previous: Earlier | None) -> JsonObject:
         """The condition; its date is the previous one's if the status is."""
-        changed = now
+        changed: str | datetime = now
         if previous is not None and previous.status == self.status:
             changed = previous.last_transition_time
         condition: JsonObject = {
@@ -40,28 +54,27 @@ class Said(msgspec.Struct, frozen=True, gc=False):
             "status": self.status,
             "reason": self.reason,
             "message": shortened(self.message),
-            "lastTransitionTime": moment(changed),
+            "lastTransitionTime": changed if isinstance(changed, str) else moment(changed),
         }
         if self.generation is not None:
             condition["observedGeneration"] = self.generation
         return condition
 
 
-def by_kind(conditions: Sequence[Condition]) -> Mapping[str, Condition]:
+def by_kind(conditions: Sequence[E]) -> Mapping[str, E]:
     """Conditions by their type."""
     return {condition.type: condition for condition in conditions}
 
 
 def rendered(
-    said: Iterable[Said], previous: Mapping[str, Condition], now: datetime
+    said: Iterable[Said], previous: Mapping[str, Earlier], now: datetime
 ) -> list[JsonValue]:
     """The list as it is applied, in an order that does not depend on who built it."""
     ordered = sorted(said, key=lambda one: one.kind)
-    return [one.manifest(now, previous.get(one.kind)) for one in ordered]
+    written = moment(now)
+    return [one.manifest(written, previous.get(one.kind)) for one in ordered]
 
 
-# Conditions of many gangs change in the same second.
-@functools.lru_cache(maxsize=1024)
 def moment(time: datetime) -> str:
     """A time as the API writes it, to the second."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

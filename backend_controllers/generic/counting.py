@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from shared_api import names
+from shared_api.kube.podgangs import PodGang, PodGroup
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang, PodGroup
 
 _ENDED = frozenset({"Failed", "Succeeded"})
 _GROUPS_SHOWN = 8

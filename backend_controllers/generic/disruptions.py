@@ -16,8 +16,8 @@ from typing import TypeAlias
 from backend_controllers.generic.counting import count, is_member
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 from shared_api.runtime.cache import Cache
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -62,7 +62,7 @@ class Disruptions:
 
     def of(self, gang: PodGang, pods: Sequence[Pod], *, is_placed: bool) -> Disruption | None:
         """What happens to a gang with these pods now, if anything does."""
-        key = ObjectKey(gang.metadata.namespace or "", gang.metadata.name)
+        key = gang.metadata.key
         marked = self._marked.get(key)
         if marked is None:
             return None
@@ -83,7 +83,7 @@ class Disruptions:
 
     def forget(self, gang: PodGang) -> None:
         """A gang is gone."""
-        self._marked.pop(ObjectKey(gang.metadata.namespace or "", gang.metadata.name), None)
+        self._marked.pop(gang.metadata.key, None)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old

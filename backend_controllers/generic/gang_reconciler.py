@@ -18,7 +18,7 @@ from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.errors import Forbidden, Invalid, KubeError, Verdict, classify
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result, Retry
 
@@ -110,7 +110,7 @@ class GangReconciler:
 
         Core would take a gang that is not programmed any more for one that was withdrawn.
         """
-        uid = gang.metadata.uid or ""
+        uid = gang.metadata.uid
         posted = self._shop.board.get(uid)
         if posted is None:
             said = by_kind(gang.status.conditions if gang.status is not None else ())
@@ -123,7 +123,7 @@ class GangReconciler:
         )
 
     def _post(self, gang: PodGang, programming: Programming) -> None:
-        if self._caches.gangs.get_by_uid(gang.metadata.uid or "") is None:
+        if self._caches.gangs.get_by_uid(gang.metadata.uid) is None:
             # It went while its objects were written, and everybody has forgotten it.
             return
         if programming.is_done:
@@ -133,7 +133,7 @@ class GangReconciler:
 
 def _programming(gang: PodGang, translation: Translation, step: Step) -> Programming:
     """What there is to post about a gang whose objects came so far."""
-    generation = gang.metadata.generation or 0
+    generation = gang.metadata.generation
     if translation.refusals:
         return Programming(Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals)
     if step.stage is Stage.PROGRAMMED and translation.awaits:

@@ -6,14 +6,14 @@ counted once, and not again by a process that finds a gang already there, nor wh
 was thrown back comes there again, as far as its status can tell.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from prometheus_client import Histogram
 
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api import names
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
 
@@ -42,7 +42,7 @@ class Lifetimes:
         self._note(gang, names.CONDITION_READY, self._metrics.to_ready)
 
     def _note(self, gang: PodGang, station: str, histogram: Histogram) -> None:
-        passed = self._passed.setdefault(gang.metadata.uid or "", set())
+        passed = self._passed.setdefault(gang.metadata.uid, set())
         if station in passed:
             return
         passed.add(station)
@@ -50,19 +50,21 @@ class Lifetimes:
             histogram.observe(self._age(gang))
 
     def _age(self, gang: PodGang) -> float:
-        seen = self._seen.get(gang.metadata.uid or "")
+        seen = self._seen.get(gang.metadata.uid)
         if seen is not None:
             return self._clock.monotonic() - seen
-        now = self._clock.utc()
-        created = gang.metadata.creation_timestamp or now
-        return max(0.0, (now - _in_utc(created)).total_seconds())
+        created = gang.metadata.creation_timestamp
+        if not created:
+            return 0.0
+        age = self._clock.utc() - datetime.fromisoformat(created)
+        return max(0.0, age.total_seconds())
 
     def _on_gang(self, old: PodGang | None, new: PodGang | None) -> None:
         if old is None and new is not None and self._gangs.is_synced:
-            self._seen[new.metadata.uid or ""] = self._clock.monotonic()
+            self._seen[new.metadata.uid] = self._clock.monotonic()
         elif new is None and old is not None:
-            self._seen.pop(old.metadata.uid or "", None)
-            self._passed.pop(old.metadata.uid or "", None)
+            self._seen.pop(old.metadata.uid, None)
+            self._passed.pop(old.metadata.uid, None)
 
 
 def _has_been_at(gang: PodGang, station: str) -> bool:
@@ -76,9 +78,6 @@ def _has_been_at(gang: PodGang, station: str) -> bool:
     about = said.get(station)
     if about is None:
         return False
+    # Backends write all of them in one form, in which texts compare like times.
     first = min(one.last_transition_time for one in said.values())
     return about.status == "True" or about.last_transition_time > first
-
-
-def _in_utc(time: datetime) -> datetime:
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from shared_api import names
-from shared_api.models import PodGang, PodPreparation
+from shared_api.kube.podgangs import PodGang
+from shared_api.models import PodPreparation
 
 Waker: TypeAlias = Callable[[PodGang], None]
 
@@ -84,7 +85,7 @@ class Board:
 
     def post(self, gang: PodGang, programming: Programming) -> None:
         """Make something known."""
-        uid = gang.metadata.uid or ""
+        uid = gang.metadata.uid
         before = self._posted.get(uid)
         if before == programming:
             return

@@ -20,7 +20,9 @@ from backend_controllers.generic.counting import GangCount
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from shared_api import names
-from shared_api.models import JsonObject, PodGang, PodGangPhase, PodGangStatus
+from shared_api.kube.podgangs import PodGang, PodGangStatus
+from shared_api.kube.podgangs import PodPreparation as Published
+from shared_api.models import JsonObject, PodGangPhase, PodPreparation
 
 REASON_ACCEPTED = names.CONDITION_ACCEPTED
 REASON_NOT_ACCEPTED = "NotAccepted"
@@ -83,7 +85,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
             status["podPreparations"] = [preparation.manifest() for preparation in preparations]
         metadata: JsonObject = {
             "name": gang.metadata.name,
-            "namespace": gang.metadata.namespace or "",
+            "namespace": gang.metadata.namespace,
         }
         return {
             "apiVersion": gang.API_VERSION,
@@ -130,7 +132,7 @@ def worth(previous: PodGangStatus | None, report: Report) -> Worth:
     programming = report.programming
     found = Worth.NOTHING
     prepared = programming.preparations
-    if known.phase != report.phase or (prepared and known.pod_preparations != prepared):
+    if known.phase != report.phase or (prepared and known.pod_preparations != _published(prepared)):
         return Worth.NOW
     for said in report.said:
         condition = conditions.get(said.kind)
@@ -147,6 +149,11 @@ def worth(previous: PodGangStatus | None, report: Report) -> Worth:
     if known.observed_generation != programming.generation and report.phase is PodGangPhase.RUNNING:
         found = max(found, Worth.LATER)
     return found
+
+
+def _published(preparations: tuple[PodPreparation, ...]) -> tuple[Published, ...]:
+    """Preparations as they are read once they are written: what is unset is its default."""
+    return msgspec.convert(preparations, tuple[Published, ...], from_attributes=True)
 
 
 def _is_brief(said: Said, report: Report) -> bool:

@@ -23,7 +23,8 @@ from backend_controllers.generic.reports import Report, Worth, report, worth
 from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang, PodGangPhase
+from shared_api.kube.podgangs import PodGang
+from shared_api.models import PodGangPhase
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result
@@ -85,7 +86,7 @@ class StatusReconciler:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Tell of one gang, if there is something to tell."""
         gang = self._caches.gang(key)
-        programming = None if gang is None else self._shop.board.get(gang.metadata.uid or "")
+        programming = None if gang is None else self._shop.board.get(gang.metadata.uid)
         if gang is None or programming is None:
             self._since.pop(key, None)
             return None
@@ -96,7 +97,7 @@ class StatusReconciler:
         disruption = self._disruptions.of(gang, facts.pods, is_placed=counted.is_scheduled)
         new = report(gang, programming, counted, words, disruption)
         is_running = new.phase is PodGangPhase.RUNNING
-        self._shop.board.read(gang.metadata.uid or "", is_running=is_running)
+        self._shop.board.read(gang.metadata.uid, is_running=is_running)
         self._measure(gang, new)
         found = worth(gang.status, new)
         if found is Worth.NOTHING:
@@ -115,7 +116,7 @@ class StatusReconciler:
 
     def forget(self, gang: PodGang) -> None:
         """A gang is gone."""
-        self._shop.metrics.forget(gang.metadata.uid or "")
+        self._shop.metrics.forget(gang.metadata.uid)
         self._told_at.pop(key_of(gang), None)
         self._disruptions.forget(gang)
 
@@ -147,7 +148,7 @@ class StatusReconciler:
 
     def _measure(self, gang: PodGang, new: Report) -> None:
         state, reason = _state(new)
-        self._shop.metrics.note(gang.metadata.uid or "", state, reason)
+        self._shop.metrics.note(gang.metadata.uid, state, reason)
         if state in ("Starting", "Running"):
             self._lifetimes.scheduled(gang)
         if state == "Running":

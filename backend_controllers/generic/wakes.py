@@ -11,8 +11,8 @@ import msgspec
 
 from backend_controllers.generic.caches import Kept
 from backend_controllers.generic.reports import OUR_CONDITIONS
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, controller_uid, more_than_status
 

@@ -10,7 +10,7 @@ lacks its minimum, by its time, and before that by the name of a pod that is jus
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from backend_controllers.contract import Facts
 from backend_controllers.kai.api import (
@@ -25,7 +25,7 @@ from backend_controllers.kai.api import (
     gang_of,
 )
 from shared_api import names
-from shared_api.models import Condition, PodGang
+from shared_api.kube.podgangs import Condition, PodGang
 from shared_api.runtime.predicates import Watched
 
 # Recorders merge what they take for repetitions.
@@ -71,7 +71,8 @@ def last_eviction(gang: PodGang, pod_group: ObservedPodGroup, facts: Facts) -> O
         # It has never had room that could be taken; this spares most gangs the search.
         return None
     told = _scheduled(gang)
-    since = max(started, _earliest(told)) if told is not None else started
+    earliest = _earliest(told) if told is not None else None
+    since = started if earliest is None else max(started, earliest)
     going = _going(gang, facts) if told is not None and told.status == "True" else None
     latest: tuple[datetime, str] | None = None
     found: ObservedEvent | None = None
@@ -93,11 +94,10 @@ def _scheduled(gang: PodGang) -> Condition | None:
     return next((one for one in conditions if one.type == names.CONDITION_SCHEDULED), None)
 
 
-def _earliest(told: Condition) -> datetime:
+def _earliest(told: Condition) -> datetime | None:
     """The time before which nothing can have cost a gang what it lacks now."""
-    at = told.last_transition_time
-    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return at if told.status == "True" else at - _NOTICED_WITHIN
+    at = time_of(told.last_transition_time)
+    return at if at is None or told.status == "True" else at - _NOTICED_WITHIN
 
 
 def _takes_any(event: ObservedEvent, going: frozenset[str]) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from backend_controllers.kai.api import KEY_POD_GROUP, gang_of, pod_group_name
 from backend_controllers.kai.features import Features
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 
 _ENDED = frozenset({"Failed", "Succeeded"})
 
@@ -39,7 +39,7 @@ def of_earlier_gang(gang: PodGang, pods: Iterable[Pod]) -> Iterator[Pod]:
 
     Those that are still held do not count: core makes them anew with what is wanted now.
     """
-    ours = pod_group_name(gang.metadata.name, gang.metadata.uid or "")
+    ours = pod_group_name(gang.metadata.name, gang.metadata.uid)
     for pod in pods:
         named = pod.metadata.annotations.get(KEY_POD_GROUP, "")
         if named != ours and gang_of(named) == gang.metadata.name and not pod.is_gated:

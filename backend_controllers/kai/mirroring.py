@@ -20,8 +20,8 @@ from backend_controllers.kai.api import (
 )
 from backend_controllers.kai.membership import group_of, groups_below, of_earlier_gang
 from backend_controllers.kai.translation import Speech
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 
 PODGROUPER_CLASH = "PodGrouperClash"
 EARLIER_GANG = "PodsOfEarlierGang"
@@ -85,8 +85,8 @@ def _told_by_kai(pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]) -> t
 
 
 def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
-    name = pod_group_name(gang.metadata.name, gang.metadata.uid or "")
-    found = facts.get(PODGROUPS, gang.metadata.namespace or "", name)
+    name = pod_group_name(gang.metadata.name, gang.metadata.uid)
+    found = facts.get(PODGROUPS, gang.metadata.namespace, name)
     return found if isinstance(found, ObservedPodGroup) else None
 
 

@@ -20,11 +20,8 @@ from backend_controllers.kai.api import (
     ObservedTopology,
 )
 from shared_api import names
-from shared_api.models import (
-    ClusterTopologyBinding,
-    JsonObject,
-    PodGang,
-)
+from shared_api.kube.podgangs import PodGang
+from shared_api.models import ClusterTopologyBinding, JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from backend_controllers.contract import Pack, pack_of
 from backend_controllers.kai.features import Features
 from backend_controllers.kai.placement import Place
 from shared_api import names
-from shared_api.models import GangTopologyConstraint, JsonObject
+from shared_api.kube.podgangs import GangTopologyConstraint
+from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from backend_controllers.kai.api import (
     pod_group_name,
 )
 from backend_controllers.kai.features import Features
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 _KEEP_AWAY = (
     "upgrade KAI to v0.15 or newer, or keep its podgrouper away from the namespaces of gangs with"
@@ -50,7 +50,7 @@ def clash(
     features: Features, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
 ) -> str:
     """What the podgrouper did to a gang, and what to do now; empty if it did nothing."""
-    ours = pod_group_name(gang.metadata.name, gang.metadata.uid or "")
+    ours = pod_group_name(gang.metadata.name, gang.metadata.uid)
     groups = {pod.metadata.annotations.get(KEY_POD_GROUP, "") for pod in facts.pods} - {ours}
     groups = {group for group in groups if gang_of(group) != gang.metadata.name}
     if groups:

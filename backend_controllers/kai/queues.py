@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from backend_controllers.contract import Facts
 from backend_controllers.kai.api import KEY_QUEUE, QUEUES, ObservedQueue
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 _LIST_AT_MOST = 8
 

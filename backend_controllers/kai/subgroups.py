@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from backend_controllers.contract import pack_of
 from backend_controllers.kai.placing import Placing
-from shared_api.models import JsonObject, PodGang, PodGroup, TopologyConstraintGroupConfig
+from shared_api.kube.podgangs import PodGang, PodGroup, TopologyConstraintGroupConfig
+from shared_api.models import JsonObject
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NOT_DNS = re.compile(r"[^a-z0-9]+")

@@ -27,8 +27,9 @@ from backend_controllers.kai.placing import Notes, Placing
 from backend_controllers.kai.queues import NO_QUEUE, queue_of
 from backend_controllers.kai.subgroups import roots, sub_groups
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import PRIORITY_CLASSES
-from shared_api.models import JsonObject, PodGang
+from shared_api.models import JsonObject
 
 _PREEMPTIBILITIES = ("preemptible", "non-preemptible")
 _DURATION = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)")
@@ -66,7 +67,7 @@ def _metadata(gang: PodGang) -> JsonObject:
     if pool:
         labels[KEY_NODE_POOL] = pool
     return {
-        "name": pod_group_name(gang.metadata.name, gang.metadata.uid or ""),
+        "name": pod_group_name(gang.metadata.name, gang.metadata.uid),
         "namespace": gang.metadata.namespace,
         "labels": labels,
         # KAI adds its timestamps with a JSON patch made from its snapshot: where there are no

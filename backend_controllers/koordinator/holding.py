@@ -12,7 +12,7 @@ import enum
 from backend_controllers.contract import Facts
 from backend_controllers.koordinator.api import KEY_POD_GROUP, PODGROUPS
 from backend_controllers.koordinator.membership import gang_groups, members, pod_group_name
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 UNREACHABLE = 2**31 - 1
 """A minimum with which nothing is scheduled, however many pods there are."""

@@ -16,8 +16,9 @@ from backend_controllers.koordinator.api import (
 )
 from backend_controllers.koordinator.options import Speech
 from shared_api import names
+from shared_api.kube.podgangs import PodGang, PodGroup
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang, PodGroup, PodPatch, PodPreparation, PodSpecPatch
+from shared_api.models import PodPatch, PodPreparation, PodSpecPatch
 
 LONGEST_NAME = 63
 """A PodGroup's name is the value of a label."""

@@ -18,8 +18,8 @@ from backend_controllers.koordinator.api import (
 from backend_controllers.koordinator.membership import is_placed, members
 from backend_controllers.koordinator.options import Speech
 from backend_controllers.koordinator.texts import explain
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 
 SCHEDULER_ERROR = "SchedulerError"
 UNHEARD = "Koordinator has not looked at it yet"

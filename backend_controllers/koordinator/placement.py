@@ -23,7 +23,7 @@ from backend_controllers.koordinator.api import (
     ObservedTopology,
 )
 from backend_controllers.koordinator.options import Notes, Speech
-from shared_api.models import GangTopologyConstraint, PodGang
+from shared_api.kube.podgangs import GangTopologyConstraint, PodGang
 
 _NETWORK = f"{TOPOLOGIES.kind} '{TOPOLOGY_NAME}'"
 UNREAD = (

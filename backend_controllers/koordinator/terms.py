@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from backend_controllers.koordinator.api import KEY_MATCH_POLICY, KEY_MODE, KEY_WAITING_TIME
 from backend_controllers.koordinator.options import LONGEST_WAIT, Notes, Speech
-from shared_api.models import JsonObject, PodGang
+from shared_api.kube.podgangs import PodGang
+from shared_api.models import JsonObject
 
 C = TypeVar("C", bound=enum.StrEnum)
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")

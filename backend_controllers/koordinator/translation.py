@@ -20,7 +20,8 @@ from backend_controllers.koordinator.holding import (
 from backend_controllers.koordinator.membership import gang_groups, pod_group_name, preparations
 from backend_controllers.koordinator.options import Notes, Speech
 from backend_controllers.koordinator.placement import placement_of
-from shared_api.models import JsonObject, PodGang, PodGroup
+from shared_api.kube.podgangs import PodGang, PodGroup
+from shared_api.models import JsonObject
 
 _AWAITED = {Knowledge.NOTHING: AWAITS, Knowledge.HELD: AWAITS_AGAIN, Knowledge.ALL: ""}
 

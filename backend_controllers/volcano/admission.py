@@ -7,9 +7,10 @@ written before all of them are known.
 
 from backend_controllers.contract import Facts
 from backend_controllers.volcano.api import CLIQUES, ObservedClique
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.quantities import written
 from shared_api.kube.requests import Sums, requests_of, total
-from shared_api.models import JsonObject, PodGang
+from shared_api.models import JsonObject
 
 
 def unknown_clique(gang: PodGang, facts: Facts) -> str:
@@ -32,5 +33,5 @@ def minimum_of(gang: PodGang, facts: Facts) -> JsonObject:
 
 
 def _clique(gang: PodGang, name: str, facts: Facts) -> ObservedClique | None:
-    found = facts.get(CLIQUES, gang.metadata.namespace or "", name)
+    found = facts.get(CLIQUES, gang.metadata.namespace, name)
     return found if isinstance(found, ObservedClique) else None

@@ -19,8 +19,8 @@ from backend_controllers.volcano.api import (
 )
 from backend_controllers.volcano.translation import Speech
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 
 _NOT_ENQUEUED = "NotEnqueued"
 _BINDING_FAILED = "BindingFailed"
@@ -79,7 +79,7 @@ def _told_by_pod_group(
 
 
 def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
-    found = facts.get(PODGROUPS, gang.metadata.namespace or "", gang.metadata.name)
+    found = facts.get(PODGROUPS, gang.metadata.namespace, gang.metadata.name)
     return found if isinstance(found, ObservedPodGroup) else None
 
 

@@ -14,7 +14,8 @@ from backend_controllers.contract import Pack, pack_of
 from backend_controllers.volcano.placing import Placing
 from backend_controllers.volcano.tiers import ANY_TIER, network_topology
 from shared_api import names
-from shared_api.models import JsonObject, PodGang, PodGroup, TopologyConstraintGroupConfig
+from shared_api.kube.podgangs import PodGang, PodGroup, TopologyConstraintGroupConfig
+from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from backend_controllers.volcano.api import (
     QUEUES,
     ObservedQueue,
 )
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 _OPEN = "Open"
 _LIST_AT_MOST = 8

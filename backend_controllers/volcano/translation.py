@@ -21,9 +21,10 @@ from backend_controllers.volcano.parts import (
 from backend_controllers.volcano.placing import Notes, Placing
 from backend_controllers.volcano.queues import misnomer_of, queue_of
 from backend_controllers.volcano.tiers import network_topology, tiers_of
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.requests import NoQuantityError
 from shared_api.kube.resources import PRIORITY_CLASSES
-from shared_api.models import JsonObject, PodGang
+from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

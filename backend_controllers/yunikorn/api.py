@@ -10,9 +10,9 @@ import msgspec
 from shared_api import names
 from shared_api.kube import requests
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 
 CLIQUES = Resource(names.GROVE_GROUP, names.VERSION, "podcliques", "PodClique")
@@ -47,7 +47,7 @@ def application(gang: PodGang) -> str:
     and reserves nothing for one that it has met before.
     """
     name = gang.metadata.name[:_NAME_SHOWN].rstrip("-.")
-    return f"{name}-{(gang.metadata.uid or '')[:_UID_SHOWN]}-{{incarnation}}"
+    return f"{name}-{gang.metadata.uid[:_UID_SHOWN]}-{{incarnation}}"
 
 
 def is_of(gang: PodGang, application_id: str) -> bool:

@@ -11,8 +11,8 @@ from backend_controllers.contract import Facts, Words
 from backend_controllers.yunikorn import tidings
 from backend_controllers.yunikorn.placeholders import Reservation, reservation_of
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 
 UNSCHEDULABLE = "Unschedulable"
 OVER_QUOTA = "QueueQuotaExceeded"

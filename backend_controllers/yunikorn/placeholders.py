@@ -16,9 +16,9 @@ from backend_controllers.yunikorn.api import (
     is_of,
 )
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
-from shared_api.models import PodGang
 
 _GROUPS_SHOWN = 8
 

@@ -8,7 +8,7 @@ such a name is refused here.
 import re
 
 from backend_controllers.yunikorn.api import KEY_QUEUE
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PART = re.compile(r"[A-Za-z0-9_-]{1,64}")

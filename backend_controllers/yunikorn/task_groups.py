@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from backend_controllers.yunikorn.api import KEY_PLACEHOLDER_OF, Json, ObservedClique, Template
 from backend_controllers.yunikorn.requests import requests_of
-from shared_api.models import PodGang, PodGroup
+from shared_api.kube.podgangs import PodGang, PodGroup
 
 _NODE_AFFINITY = "nodeAffinity"
 _LEFT_OUT = ("podAffinity", "podAntiAffinity")

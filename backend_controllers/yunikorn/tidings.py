@@ -14,7 +14,7 @@ from backend_controllers.contract import Facts
 from backend_controllers.yunikorn.api import EVENTS, Involved, ObservedEvent
 from shared_api import names
 from shared_api.kube.client import Selector
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 
 # Everything that is told of pods but the steps that all of them go through.
 _STEPS = (
@@ -133,14 +133,14 @@ def _newest_first(facts: Facts, is_meant: Callable[[Involved], bool]) -> Iterato
 
 def _named(gang: PodGang, pods: Container[str]) -> Callable[[Involved], bool]:
     """Whether something is one of these pods in the namespace of a gang."""
-    namespace = gang.metadata.namespace or ""
+    namespace = gang.metadata.namespace
     return lambda about: about.namespace == namespace and about.name in pods
 
 
 def _members(gang: PodGang) -> Callable[[Involved], bool]:
     """Whether something is the name of a pod that the gang has or had."""
     groups = {group.name for group in gang.spec.podgroups}
-    namespace = gang.metadata.namespace or ""
+    namespace = gang.metadata.namespace
     return lambda about: about.namespace == namespace and about.name.rpartition("-")[0] in groups
 
 
@@ -149,5 +149,5 @@ def _last_change(gang: PodGang) -> datetime | None:
     conditions = gang.status.conditions if gang.status is not None else ()
     for condition in conditions:
         if condition.type == names.CONDITION_SCHEDULED:
-            return condition.last_transition_time
+            return time_of(condition.last_transition_time)
     return None

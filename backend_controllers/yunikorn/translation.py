@@ -24,15 +24,9 @@ from backend_controllers.yunikorn.api import (
 )
 from backend_controllers.yunikorn.options import YuniKornOptions
 from backend_controllers.yunikorn.task_groups import remarks_about, table
+from shared_api.kube.podgangs import GangTopologyConstraint, PodGang, PodGroup
 from shared_api.kube.requests import NoQuantityError
-from shared_api.models import (
-    GangTopologyConstraint,
-    PodGang,
-    PodGroup,
-    PodPatch,
-    PodPreparation,
-    PodSpecPatch,
-)
+from shared_api.models import PodPatch, PodPreparation, PodSpecPatch
 
 # The table is in the gang's status once per group, and etcd takes 1.5 MiB for all of it.
 _TABLES_AT_MOST = 768 * 1024
@@ -50,7 +44,7 @@ class Carried:
 
 def translate(options: YuniKornOptions, gang: PodGang, facts: Facts) -> Translation:
     """The patches of a gang's groups, or all that stands against them."""
-    namespace = gang.metadata.namespace or ""
+    namespace = gang.metadata.namespace
     found = {group.name: facts.get(CLIQUES, namespace, group.name) for group in gang.spec.podgroups}
     cliques = {name: clique for name, clique in found.items() if isinstance(clique, ObservedClique)}
     absent = [name for name in found if name not in cliques]

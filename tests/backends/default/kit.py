@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from backend_controllers.contract import Dialect, Rendered, Served, Translation
 from backend_controllers.default import BACKEND
 from backend_controllers.default.membership import ANNOTATION_JOINED, GATE
@@ -11,9 +13,10 @@ from backend_controllers.default.options import DefaultOptions
 from core_operator.plan.preparation import GangRef, placeholders, substituted
 from shared_api import names
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang, PodPatch
+from shared_api.models import PodPatch
 from shared_api.runtime.predicates import Watched
 
 NAMESPACE = "team"
@@ -74,11 +77,12 @@ def gang(
         }
         for group, minimum in (groups or {"a": 2, "b": 3}).items()
     ]
-    return PodGang.model_validate(
+    return msgspec.convert(
         {
             "metadata": {"name": name, "namespace": namespace, "uid": uid, "generation": 1},
             "spec": {"podgroups": listed, **spec},
-        }
+        },
+        PodGang,
     )
 
 

@@ -14,8 +14,8 @@ from local_cluster.simulation.nodes import simulated_node
 from shared_api import names
 from shared_api.kube.client import Patch, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import NODES, PODS, PRIORITY_CLASSES, Resource
-from shared_api.models import PodGang
 from tests.backends.default.kit import patch_of
 from tests.core.kit import Object, Onlooker, condition
 

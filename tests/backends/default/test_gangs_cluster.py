@@ -1,5 +1,6 @@
 """Gangs on real kube-schedulers, in every form of the API."""
 
+import msgspec
 import pytest
 
 from backend_controllers.generic.kinds import GANGS
@@ -111,9 +112,8 @@ async def test_member_of_a_gang_made_anew_under_its_name_is_replaced(stage: Stag
         await person.until(lambda: person.get(PODS, "b-0") is None, 60)
         # As core does: a gang of the same name, and a pod in place of the one that was lost.
         anew = await stage.gang("w", {"a": 1, "b": 1}, remade={"b"})
-        only_b = anew.model_copy(
-            update={"spec": anew.spec.model_copy(update={"podgroups": anew.spec.podgroups[1:]})}
-        )
+        spec = msgspec.structs.replace(anew.spec, podgroups=anew.spec.podgroups[1:])
+        only_b = msgspec.structs.replace(anew, spec=spec)
         await stage.run_pods(only_b)
         await person.until(lambda: stage.said("w", "Scheduled").get("status") == "True", 60)
         assert person.one(PODS, "a-0").metadata.uid == kept

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from backend_controllers.contract import Dialect
 from backend_controllers.default.membership import GATE, is_placed, members
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang, SchedulerBackend
+from shared_api.models import SchedulerBackend
 from tests.backends.default.kit import (
     TREE,
     UID,

@@ -15,8 +15,8 @@ from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.watch import Reflector, Source
 from tests.backends.kit import backend_settings, running_backend

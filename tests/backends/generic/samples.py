@@ -6,8 +6,8 @@ import msgspec
 
 from shared_api import names
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus
-from shared_api.models import PodGang
 
 NAMESPACE = "n"
 
@@ -31,7 +31,7 @@ def gang(*groups: tuple[str, int, int], status: dict[str, Any] | None = None) ->
     }
     if status is not None:
         manifest["status"] = status
-    return PodGang.model_validate(manifest)
+    return msgspec.convert(manifest, PodGang)
 
 
 def pod(

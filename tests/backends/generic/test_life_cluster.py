@@ -18,8 +18,8 @@ from backend_controllers.settings import LeaderElection
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Propagation
 from shared_api.kube.codec import LooseObject
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import LEASES
-from shared_api.models import PodGang
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, until_programmed
 from tests.backends.kit import backend_settings, running_backend

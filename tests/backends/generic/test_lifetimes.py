@@ -1,14 +1,16 @@
 """Each station of a gang is timed once, whichever process sees it."""
 
+from datetime import datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
 from shared_api import names
 from shared_api.runtime.cache import Cache
-from shared_api.runtime.clock import SYSTEM
+from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.telemetry import Telemetry
 from tests.backends.generic.samples import gang
 
@@ -35,13 +37,13 @@ def status(programmed: str, scheduled: str, *, since: str = THEN) -> dict[str, A
 class World:
     """A process that has just started."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = SYSTEM) -> None:
         self._telemetry = Telemetry()
         metrics = BackendMetrics(self._telemetry, "x")
-        self.lifetimes = Lifetimes(Cache(), metrics, SYSTEM)
+        self.lifetimes = Lifetimes(Cache(), metrics, clock)
 
-    def timed(self, station: str) -> float:
-        name = f"backend_gang_{station}_seconds_count"
+    def timed(self, station: str, what: str = "count") -> float:
+        name = f"backend_gang_{station}_seconds_{what}"
         return self._telemetry.registry.get_sample_value(name, {"backend": "x"}) or 0.0
 
 
@@ -69,3 +71,13 @@ def test_stations_are_timed_apart() -> None:
     world.lifetimes.scheduled(found)
     world.lifetimes.ready(found)
     assert [world.timed(station) for station in ("written", "scheduled", "ready")] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(("created", "seconds"), [(CREATED, 2), (LATER, 0), ("", 0)])
+def test_a_gang_that_is_found_is_timed_by_the_date_of_its_creation(
+    created: str, seconds: int
+) -> None:
+    world, found = World(Clock(utc=lambda: datetime.fromisoformat(THEN))), gang(("a", 2, 2))
+    metadata = msgspec.structs.replace(found.metadata, creation_timestamp=created)
+    world.lifetimes.scheduled(msgspec.structs.replace(found, metadata=metadata))
+    assert (world.timed("scheduled"), world.timed("scheduled", "sum")) == (1, seconds)

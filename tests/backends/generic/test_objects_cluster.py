@@ -23,7 +23,7 @@ from backend_controllers.generic.kinds import GANGS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Patch
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, said, until_programmed, until_said
 from tests.backends.kit import backend_settings, running_backend

@@ -1,14 +1,13 @@
 """Steps of pods wake at once only if their gang may be something else now."""
 
 import itertools
-from typing import Any
 
 import msgspec
 import pytest
 
 from backend_controllers.generic.progress import Progress, Step
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus
-from shared_api.models import PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.watch import Changed, Removed
 from tests.backends.generic.samples import gang, going, pod
@@ -154,5 +153,5 @@ def test_a_status_is_no_recount() -> None:
 
 
 def _older(value: PodGang) -> PodGang:
-    changes: dict[str, Any] = {"generation": 1}
-    return value.model_copy(update={"metadata": value.metadata.model_copy(update=changes)})
+    metadata = msgspec.structs.replace(value.metadata, generation=1)
+    return msgspec.structs.replace(value, metadata=metadata)

@@ -21,8 +21,8 @@ from backend_controllers.generic.kinds import GANGS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, said, until_programmed, until_said

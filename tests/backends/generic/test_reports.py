@@ -1,5 +1,6 @@
 """What is said about a gang, and how urgent it is to say it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,9 @@ from backend_controllers.generic.counting import count
 from backend_controllers.generic.disruptions import Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang, PodPreparation
+from shared_api.models import PodPatch, PodPreparation, PodSpecPatch, SchedulingGroup
 from tests.backends.generic.samples import gang, pod
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
@@ -126,6 +128,48 @@ def test_preparations_and_scores_are_part_of_the_status() -> None:
     assert status_of(said)["podPreparations"] == [{"name": "a"}]
     assert status_of(said)["placementScore"] == 0.5
     assert worth(after(said).status, said) is Worth.NOTHING
+
+
+def in_group(name: str) -> PodPatch:
+    return PodPatch(spec=PodSpecPatch(scheduling_group=SchedulingGroup(pod_group_name=name)))
+
+
+@pytest.mark.parametrize(
+    ("published", "wanted", "urgency"),
+    [
+        ({}, {}, Worth.NOTHING),
+        ({}, {"members": None}, Worth.NOTHING),
+        ({"members": PodPatch()}, {"members": PodPatch(labels={}, spec=None)}, Worth.NOTHING),
+        ({"members": in_group("g")}, {"members": in_group("g")}, Worth.NOTHING),
+        ({"members": in_group("g")}, {"members": in_group("h")}, Worth.NOW),
+        ({"members": in_group("g")}, {"surplus": in_group("g")}, Worth.NOW),
+        ({"members": PodPatch(labels={"a": "b"})}, {"members": PodPatch()}, Worth.NOW),
+        # None is prepared like a member, an empty one like nothing.
+        ({"surplus": None}, {"surplus": PodPatch()}, Worth.NOW),
+    ],
+)
+def test_preparations_are_published_again_exactly_if_they_mean_something_else(
+    published: dict[str, Any], wanted: dict[str, Any], urgency: Worth
+) -> None:
+    said, then = (
+        told(programming=replace(DONE, preparations=(PodPreparation(name="a", **patches),)))
+        for patches in (published, wanted)
+    )
+    assert worth(after(said).status, then) is urgency
+
+
+def test_the_date_of_a_status_that_stays_is_taken_over_as_it_was_written() -> None:
+    status = status_of(told())
+    for condition in status["conditions"]:
+        condition["lastTransitionTime"] = "2026-05-01T11:00:00.5+02:00"
+    before = gang(("a", 2, 2), status=status)
+    found: Any = told(PLACED).manifest(before, LATER)["status"]
+    assert {one["type"]: one["lastTransitionTime"] for one in found["conditions"]} == {
+        "Accepted": "2026-05-01T11:00:00.5+02:00",
+        "Programmed": "2026-05-01T11:00:00.5+02:00",
+        "Ready": "2026-05-01T11:00:00.5+02:00",
+        "Scheduled": "2026-05-01T13:00:00Z",
+    }
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from backend_controllers.contract import Dialect, Served, Words
@@ -13,7 +14,7 @@ from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
 from backend_controllers.settings import Settings, Timing
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.pending import PendingWrites
@@ -62,8 +63,9 @@ class World:
         shop.board.post(gang(("a", 2, 2)), Programming(Stage.PROGRAMMED, generation=2))
 
     def _show(self, value: PodGang) -> None:
-        metadata = value.metadata.model_copy(update={"resource_version": str(next(self._versions))})
-        self._caches.gangs.take(Changed(value.model_copy(update={"metadata": metadata})))
+        version = str(next(self._versions))
+        metadata = msgspec.structs.replace(value.metadata, resource_version=version)
+        self._caches.gangs.take(Changed(msgspec.structs.replace(value, metadata=metadata)))
 
     async def until_told(self, words: Words) -> float:
         """Seconds from the scheduler's words to their being written."""

@@ -23,9 +23,10 @@ from backend_controllers.kai.translation import Speech
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.models import ClusterTopologyBinding, PodGang
+from shared_api.models import ClusterTopologyBinding
 from shared_api.runtime.predicates import Watched
 
 Object = dict[str, Any]
@@ -65,11 +66,12 @@ def together(name: str, *members: str, constraint: Object | None = None) -> Obje
 def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> PodGang:
     """A gang in queue `team`, unless its metadata says otherwise."""
     stated = {"labels": {"kai.scheduler/queue": "team"}} if metadata is None else metadata
-    return PodGang.model_validate(
+    return msgspec.convert(
         {
             "metadata": {"name": "web-0", "namespace": NAMESPACE, "uid": UID, **stated},
             "spec": {"podgroups": list(groups) or [group("web-0-main", 2)], **spec},
-        }
+        },
+        PodGang,
     )
 
 

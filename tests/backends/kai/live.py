@@ -20,9 +20,10 @@ from shared_api import names
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import CRDS, NODES, PODS, Resource
-from shared_api.models import PodGang, PodPatch
+from shared_api.models import PodPatch
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.ownership import Applied, applied

@@ -1,5 +1,6 @@
 """Translated gangs on real KAI: bound whole or not at all, and what is said about them."""
 
+import msgspec
 import pytest
 
 from backend_controllers.kai.api import BINDINGS, TOPOLOGIES
@@ -197,12 +198,9 @@ async def test_a_changed_minimum_is_taken_over_in_place(stage: Stage) -> None:
     await stage.run_pods(gang)
     await stage.until(lambda: stage.words(gang).reason == "Unschedulable")
     [group] = gang.spec.podgroups
-    smaller = gang.model_copy(
-        update={
-            "spec": gang.spec.model_copy(
-                update={"podgroups": (group.model_copy(update={"min_replicas": 1}),)}
-            )
-        }
+    group = msgspec.structs.replace(group, min_replicas=1)
+    smaller = msgspec.structs.replace(
+        gang, spec=msgspec.structs.replace(gang.spec, podgroups=(group,))
     )
     assert await stage.write(smaller) is Written.APPLIED
     await stage.until(lambda: len(stage.nodes(gang)) == 1)

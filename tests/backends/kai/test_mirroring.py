@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend_controllers.contract import Words
@@ -9,8 +10,8 @@ from backend_controllers.kai.api import BINDINGS
 from backend_controllers.kai.evictions import gang_of_event
 from backend_controllers.kai.features import Features
 from backend_controllers.kai.mirroring import mirror
+from shared_api.kube.podgangs import PodGang, PodGangStatus
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang, PodGangStatus
 from tests.backends.kai.kit import (
     EARLIER,
     HOST,
@@ -282,10 +283,10 @@ def test_an_eviction_of_surplus_pods_does_not_disrupt_the_gang() -> None:
 def fallen(status: str, at: str, *references: str) -> PodGang:
     """A gang that fell below its minimum, and what its status says still or already."""
     said = {"type": "Scheduled", "status": status, "reason": "X", "message": ""}
-    told = PodGangStatus.model_validate({"conditions": [said | {"lastTransitionTime": at}]})
+    told = msgspec.convert({"conditions": [said | {"lastTransitionTime": at}]}, PodGangStatus)
     pods = [{"namespace": NAMESPACE, "name": name} for name in references]
     made = gang({**group("web-0-main", 2), "podReferences": pods})
-    return made.model_copy(update={"status": told})
+    return msgspec.structs.replace(made, status=told)
 
 
 @pytest.mark.parametrize(

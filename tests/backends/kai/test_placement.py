@@ -13,7 +13,7 @@ from backend_controllers.kai.features import Features
 from backend_controllers.kai.placement import Place
 from backend_controllers.kai.topology_sync import topology_for
 from backend_controllers.kai.translation import translate
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from tests.backends.kai.kit import (
     HOST,
     RACK,

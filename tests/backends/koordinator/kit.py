@@ -23,9 +23,9 @@ from backend_controllers.koordinator.membership import gang_groups, pod_group_na
 from backend_controllers.koordinator.options import Features, KoordinatorOptions, Speech
 from shared_api import names
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 
 Object = dict[str, Any]
@@ -67,7 +67,8 @@ def gang(
     ]
     metadata = {"name": "w-0", "namespace": NAMESPACE, "uid": uid, "generation": 1}
     metadata |= {"annotations": dict(annotations or {}), "labels": dict(labels or {})}
-    return PodGang.model_validate({"metadata": metadata, "spec": {"podgroups": listed, **spec}})
+    body = {"metadata": metadata, "spec": {"podgroups": listed, **spec}}
+    return msgspec.convert(body, PodGang)
 
 
 def pod(

@@ -14,8 +14,8 @@ from backend_controllers.koordinator.holding import (
     knowledge_of,
 )
 from backend_controllers.koordinator.translation import translate
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang
 from tests.backends.koordinator.kit import Known, gang, members, pod, speech, written
 from tests.plan.samples import QUICK
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from backend_controllers.contract import Translation
@@ -10,7 +11,7 @@ from backend_controllers.koordinator.api import KEY_TOPOLOGY, KEY_TOPOLOGY_SELEC
 from backend_controllers.koordinator.options import Features
 from backend_controllers.koordinator.placement import UNREAD
 from backend_controllers.koordinator.translation import translate
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from tests.backends.koordinator.kit import (
     RACK,
     ZONE,
@@ -117,13 +118,9 @@ def test_parts_of_a_gang_have_no_placement_of_their_own() -> None:
     config = {"name": "s", "podGroupNames": ["w-0-a"], "topologyConstraint": pack(RACK)}
     translation = placed(gang(topologyConstraintGroupConfigs=[config]))
     assert translation.refusals[0].startswith(f"groups 's' is to be packed by {RACK}")
-    of = gang()
-    groups = [group.manifest() for group in of.spec.podgroups]
-    groups[0]["topologyConstraint"] = pack(preferred=RACK)
-    changed = PodGang.model_validate(
-        {"metadata": of.metadata.manifest(), "spec": {"podgroups": groups}}
-    )
-    translation = placed(changed)
+    of = msgspec.to_builtins(gang())
+    of["spec"]["podgroups"][0]["topologyConstraint"] = pack(preferred=RACK)
+    translation = placed(msgspec.convert(of, PodGang))
     assert strategies(translation) == []
     assert translation.remarks[0].startswith(f"group 'w-0-a' is to be packed by {RACK}")
 

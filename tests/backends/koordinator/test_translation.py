@@ -20,7 +20,7 @@ from backend_controllers.koordinator.membership import pod_group_name
 from backend_controllers.koordinator.options import Features
 from backend_controllers.koordinator.translation import translate
 from shared_api import names
-from shared_api.models import PodGang
+from shared_api.kube.podgangs import PodGang
 from tests.backends.koordinator.kit import (
     NAMESPACE,
     Known,

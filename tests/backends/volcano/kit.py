@@ -21,9 +21,9 @@ from backend_controllers.volcano.translation import Speech
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 
 Object = dict[str, Any]
@@ -62,11 +62,12 @@ def together(name: str, *members: str, constraint: Object | None = None) -> Obje
 
 
 def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> PodGang:
-    return PodGang.model_validate(
+    return msgspec.convert(
         {
             "metadata": {"name": GANG, "namespace": NAMESPACE, "uid": "u-1", **(metadata or {})},
             "spec": {"podgroups": list(groups) or [group("web-0-main", 2)], **spec},
-        }
+        },
+        PodGang,
     )
 
 

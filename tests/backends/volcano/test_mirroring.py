@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend_controllers.contract import Words
 from backend_controllers.volcano.mirroring import mirror
+from shared_api.kube.podgangs import PodGangStatus
 from shared_api.kube.pods import Pod
 from tests.backends.volcano.kit import (
     GivenFacts,
@@ -109,12 +111,8 @@ def test_what_changes_by_chance_is_not_said_anew() -> None:
     }
     asked = gang(group("web-0-main", 1))
     told_before = {**before, "message": f"0/1 pods scheduled: fits 0 of 1: {steady}, see the pods"}
-    again = type(asked).model_validate(
-        {
-            **asked.model_dump(by_alias=True, exclude_none=True),
-            "status": {"conditions": [told_before]},
-        }
-    )
+    status = msgspec.convert({"conditions": [told_before]}, PodGangStatus)
+    again = msgspec.structs.replace(asked, status=status)
     for text in (flipping, other):
         facts = GivenFacts(pods=waiting(not_scheduled(text)))
         assert steady in mirror(speech(), again, facts).message

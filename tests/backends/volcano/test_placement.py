@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from backend_controllers.contract import Translation
 from backend_controllers.volcano.tiers import ANY_TIER
 from backend_controllers.volcano.translation import translate
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import PRIORITY_CLASSES
-from shared_api.models import PodGang
 from tests.backends.volcano.kit import (
     BLOCK,
     RACK,

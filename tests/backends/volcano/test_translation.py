@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from backend_controllers.contract import Translation
 from backend_controllers.volcano.features import Features
 from backend_controllers.volcano.translation import translate
+from shared_api.kube.podgangs import PodGang, PodGangSpec
 from shared_api.kube.resources import PRIORITY_CLASSES
-from shared_api.models import PodGang
 from tests.backends.volcano.kit import (
     V1_0,
     V1_10,
@@ -89,7 +90,7 @@ def test_where_volcano_only_counts_all_pods_one_group_is_served_and_several_are_
 
 
 def test_a_gang_without_groups_is_refused() -> None:
-    empty = gang().model_copy(update={"spec": gang().spec.model_copy(update={"podgroups": ()})})
+    empty = msgspec.structs.replace(gang(), spec=PodGangSpec())
     assert translated(empty).refusals == ("the gang has no groups",)
 
 

@@ -20,9 +20,9 @@ from backend_controllers.yunikorn.api import (
 from backend_controllers.yunikorn.options import YuniKornOptions
 from backend_controllers.yunikorn.translation import translate
 from shared_api import names
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ def gang(*groups: Object, incarnation: int | None = None, **fields: Any) -> PodG
     metadata = {"name": "web-0", "namespace": NAMESPACE, "uid": UID, **fields.pop("metadata", {})}
     listed = list(groups) or [group("web-0-a", 2), group("web-0-b", 1)]
     body = {"metadata": metadata, "spec": {"podgroups": listed, **fields}, "status": status}
-    return PodGang.model_validate(body)
+    return msgspec.convert(body, PodGang)
 
 
 def since(status: str, at: str = "2026-11-16T09:00:00Z") -> Object:

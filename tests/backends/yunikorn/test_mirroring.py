@@ -4,9 +4,9 @@ import pytest
 
 from backend_controllers.contract import Words
 from backend_controllers.yunikorn.mirroring import mirror
+from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.models import PodGang
 from shared_api.runtime.predicates import Watched
 from tests.backends.yunikorn.kit import (
     MEMBERS,
