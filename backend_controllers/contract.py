@@ -202,6 +202,9 @@ class Dialect:
     companions: tuple[Companion, ...] = ()
     follows_pods: bool = False
     """Whether a gang is translated again when its pods are released, bound or lost."""
+    heeds_held_pods: bool = True
+    """Whether a translation may follow from pods that are not released. Where it does not, a gang is
+    not translated again when it refers to its members for the first time."""
     surplus_stands_in: bool = False
     """Whether the scheduler takes any pods of a group for its minimum, and not only the members."""
     warning: str = ""

@@ -119,6 +119,7 @@ def _workload_only(options: DefaultOptions) -> Dialect:
         translate=functools.partial(merged.translate, merged.WORKLOAD_ONLY, Features()),
         mirror=mirroring.mirror_pods,
         writes=(Writes(WORKLOADS_V1ALPHA1, Workload, news=False),),
+        heeds_held_pods=False,
     )
 
 
@@ -131,6 +132,7 @@ def _merged_v1alpha2(options: DefaultOptions, served: Served) -> Dialect:
         translate=functools.partial(merged.translate, merged.POD_GROUP_V1ALPHA2, features),
         mirror=functools.partial(mirroring.mirror_groups, POD_GROUPS_V1ALPHA2),
         writes=_writes(WORKLOADS_V1ALPHA2, POD_GROUPS_V1ALPHA2),
+        heeds_held_pods=False,
     )
 
 
@@ -143,6 +145,7 @@ def _merged_v1beta1(options: DefaultOptions, served: Served) -> Dialect:
         translate=functools.partial(merged.translate, merged.POD_GROUP_V1BETA1, features),
         mirror=functools.partial(mirroring.mirror_groups, POD_GROUPS_V1BETA1),
         writes=_writes(WORKLOADS_V1BETA1, POD_GROUPS_V1BETA1),
+        heeds_held_pods=False,
     )
 
 
@@ -166,6 +169,7 @@ def _tree(options: DefaultOptions) -> Dialect:
             mirroring.mirror_groups, POD_GROUPS_V1BETA1, surplus_stands_in=True
         ),
         writes=(workloads, composites, pod_groups),
+        heeds_held_pods=False,
         surplus_stands_in=True,
     )
 

@@ -19,6 +19,7 @@ from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
 from backend_controllers.generic.pacing import mere_news, news_of_writing
 from backend_controllers.generic.progress import Progress
+from backend_controllers.generic.references import References
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
 from backend_controllers.generic.workshop import Workshop
@@ -126,7 +127,9 @@ class Assembly:
         self._feed_statuses(telling, statuses[0], dialect, caches)
 
     def _feed_gangs(self, gangs: Controller, dialect: Dialect, caches: Caches) -> None:
-        feed(gangs.queue, caches.gangs, itself, when=more_than_status)
+        board, heeds_held_pods = self._shop.board, dialect.heeds_held_pods
+        references = References(caches, board, heeds_held_pods=heeds_held_pods)
+        feed(gangs.queue, caches.gangs, itself, when=references.is_news)
         manager = field_manager(self._shop.backend.name)
         for writes in dialect.writes:
             cache = caches.written[writes.resource]

@@ -87,6 +87,9 @@ class Board:
         """Make something known."""
         uid = gang.metadata.uid
         before = self._posted.get(uid)
+        if before is not None and before.generation > programming.generation:
+            # Work that began earlier; what it did stands for what was followed meanwhile.
+            programming = replace(programming, generation=before.generation)
         if before == programming:
             return
         self._posted[uid] = programming

@@ -122,6 +122,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         writes=(Writes(PODGROUPS, ObservedPodGroup, rival=podgrouper.rival(features)),),
         reads=_reads(features),
         companions=(COMPANION,) if features.topology else (),
+        heeds_held_pods=False,
         surplus_stands_in=True,
         warning=podgrouper.warning(features),
     )

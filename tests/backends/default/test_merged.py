@@ -26,6 +26,7 @@ from tests.backends.default.kit import (
     NAMESPACE,
     PRIORITY,
     TOPOLOGY,
+    TREE,
     UID,
     V135,
     V136,
@@ -114,6 +115,19 @@ def test_count_is_the_sum_of_the_minimums_for_any_number_of_groups(
     found = specs(translation)
     assert found["PodGroup", ""]["schedulingPolicy"]["gang"]["minCount"] == sum(groups.values())
     assert len(found["Workload", ""]["podGroupTemplates"]) == 1
+
+
+@pytest.mark.parametrize("form", [*FORMS, dialect(*TREE)], ids=[*ids, "tree"])
+@pytest.mark.parametrize("remade", [False, True])
+def test_members_that_are_held_change_no_translation(form: Dialect, *, remade: bool) -> None:
+    # Where it did, `heeds_held_pods` would have to be declared.
+    assert not form.heeds_held_pods
+    asked: dict[str, Any] = {"topologyConstraint": pack("zone"), "priorityClassName": "high"}
+    whole = gang({"a": 2, "b": 3}, **asked)
+    earlier = gang({"a": 2, "b": 3}, uid="earlier") if remade else whole
+    held = Known(pods_of(form, earlier, gated=True))
+    bare = form.translate(gang({"a": 2, "b": 3}, pods=0, **asked), Known())
+    assert form.translate(whole, held) == bare
 
 
 @pytest.mark.parametrize("form", FORMS, ids=ids)

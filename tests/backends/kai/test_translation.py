@@ -317,3 +317,18 @@ def test_the_gang_is_not_changed_and_the_same_gang_gives_the_same_manifest() -> 
     before = msgspec.json.encode(it)
     assert manifest(it) == manifest(it)
     assert msgspec.json.encode(it) == before
+
+
+@pytest.mark.parametrize("features", [V0_13, V0_17])
+@pytest.mark.parametrize("annotations", [{}, EARLIER])
+def test_members_that_are_held_change_no_translation(
+    features: Features, annotations: dict[str, str]
+) -> None:
+    # Where they did, the dialect would have to declare `heeds_held_pods`.
+    bare = gang(group("web-0-main", 2, pack(RACK)), metadata=on_topology())
+    references = [{"namespace": NAMESPACE, "name": name} for name in ("p-0", "p-1")]
+    entry = {**group("web-0-main", 2, pack(RACK)), "podReferences": references}
+    pods = (pod(name, gates=("g",), annotations=annotations) for name in ("p-0", "p-1"))
+    held = GivenFacts(NET, pods=tuple(pods))
+    whole = gang(entry, metadata=on_topology())
+    assert translated(whole, features, held) == translated(bare, features)
