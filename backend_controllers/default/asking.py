@@ -8,8 +8,9 @@ is kept until a member is lost.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from backend_controllers import counting
 from backend_controllers.contract import Facts, WhenRefused
-from backend_controllers.default.membership import Joined, is_placed, outsiders
+from backend_controllers.default.membership import Joined, outsiders
 from backend_controllers.default.topology import unmet_preferences
 from shared_api import names
 from shared_api.kube.podgangs import PodGang
@@ -52,7 +53,8 @@ def count(gang: PodGang, facts: Facts, joined: Joined) -> Counts:
 
 def when_refused(gang: PodGang, facts: Facts) -> WhenRefused:
     """What to do about an object that the server does not let us change."""
-    return WhenRefused.KEEP if is_placed(gang, facts.pods) else WhenRefused.REPLACE
+    is_placed = counting.count(gang, facts.pods).is_scheduled
+    return WhenRefused.KEEP if is_placed else WhenRefused.REPLACE
 
 
 def remarks(gang: PodGang, counts: Counts, features: Features) -> tuple[str, ...]:

@@ -135,11 +135,6 @@ def outsiders(gang: PodGang, pods: Sequence[Pod], joined: Joined) -> Counter[str
     )
 
 
-def is_placed(gang: PodGang, pods: Sequence[Pod]) -> bool:
-    """Tell whether the minimum of every group has nodes."""
-    return not groups_below(gang, (group for group, pod in members(gang, pods) if is_bound(pod)))
-
-
 def is_bound(pod: Pod) -> bool:
     """Tell whether a pod has a node."""
     return bool(pod.spec.node_name)

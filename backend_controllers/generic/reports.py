@@ -15,8 +15,8 @@ from datetime import datetime
 import msgspec
 
 from backend_controllers.contract import Words
+from backend_controllers.counting import GangCount
 from backend_controllers.generic.conditions import Said, by_kind, rendered, shortened
-from backend_controllers.generic.counting import GangCount
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from shared_api import names

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from backend_controllers.contract import Dialect
+from backend_controllers.counting import count
 from backend_controllers.generic.caches import Caches
-from backend_controllers.generic.counting import count
 from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.kinds import GANGS

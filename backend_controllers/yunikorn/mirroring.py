@@ -8,6 +8,7 @@ given once all members are released; before that YuniKorn does not look at the g
 from collections import Counter
 
 from backend_controllers.contract import Facts, Words
+from backend_controllers.counting import count
 from backend_controllers.yunikorn import tidings
 from backend_controllers.yunikorn.placeholders import Reservation, reservation_of
 from shared_api import names
@@ -27,22 +28,12 @@ _TIMEOUT = "ResourceReservationTimeout"
 
 def mirror(gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
-    if is_placed(gang, facts.pods):
+    if count(gang, facts.pods).is_scheduled:
         lost = _lost_text(tidings.guarantee_lost(gang, facts))
         return Words(remarks=(lost,) if lost else ())
     disruption = tidings.preemption(gang, facts)
     reason, message = _why_not(gang, facts)
     return Words(reason=reason, message=message, disruption=disruption)
-
-
-def is_placed(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
-    """Tell whether every group has its minimum on nodes."""
-    bound = Counter(
-        pod.metadata.labels.get(names.LABEL_PODCLIQUE)
-        for pod in pods
-        if pod.spec.node_name and pod.status.phase != "Failed"
-    )
-    return all(bound[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 
 def _why_not(gang: PodGang, facts: Facts) -> tuple[str, str]:

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Dialect
-from backend_controllers.default.membership import GATE, is_placed, members
+from backend_controllers.contract import Dialect, WhenRefused
+from backend_controllers.default.asking import when_refused
+from backend_controllers.default.membership import GATE, members
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import SchedulerBackend
@@ -157,7 +158,7 @@ def test_pods_above_the_minimum_and_strangers_are_no_members() -> None:
         (("a-0", "b-0"), "Failed", False),
     ],
 )
-def test_gang_is_placed_when_the_minimum_of_every_group_is(
+def test_objects_are_kept_as_they_are_once_the_minimum_of_every_group_is_placed(
     bound: tuple[str, ...], phase: str, placed: bool
 ) -> None:
     written = gang({"a": 1, "b": 1}, pods=2)
@@ -166,7 +167,8 @@ def test_gang_is_placed_when_the_minimum_of_every_group_is(
         for group in "ab"
         for index in range(2)
     )
-    assert is_placed(written, pods) is placed
+    kept = when_refused(written, Known(pods)) is WhenRefused.KEEP
+    assert kept is placed
 
 
 def _count(form: Dialect, written: PodGang, pods: tuple[Pod, ...]) -> int:

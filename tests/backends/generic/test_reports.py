@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend_controllers.contract import Words
-from backend_controllers.generic.counting import count
+from backend_controllers.counting import count
 from backend_controllers.generic.disruptions import Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth

@@ -20,7 +20,7 @@ from backend_controllers.yunikorn.api import (
 from backend_controllers.yunikorn.options import YuniKornOptions
 from backend_controllers.yunikorn.translation import translate
 from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import NamespacedName, PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
 from shared_api.runtime.predicates import Watched
@@ -46,6 +46,24 @@ def gang(*groups: Object, incarnation: int | None = None, **fields: Any) -> PodG
     listed = list(groups) or [group("web-0-a", 2), group("web-0-b", 1)]
     body = {"metadata": metadata, "spec": {"podgroups": listed, **fields}, "status": status}
     return msgspec.convert(body, PodGang)
+
+
+def referring(to: PodGang, pods: Iterable[Pod]) -> PodGang:
+    """The same gang, whose groups refer to these pods."""
+    found = tuple(pods)
+    groups = tuple(
+        msgspec.structs.replace(
+            each,
+            pod_references=tuple(
+                NamespacedName(NAMESPACE, one.metadata.name)
+                for one in found
+                if one.metadata.labels[names.LABEL_PODCLIQUE] == each.name
+            ),
+        )
+        for each in to.spec.podgroups
+    )
+    spec = msgspec.structs.replace(to.spec, podgroups=groups)
+    return msgspec.structs.replace(to, spec=spec)
 
 
 def since(status: str, at: str = "2026-11-16T09:00:00Z") -> Object:
@@ -136,7 +154,11 @@ def pod(name: str, of: str = "web-0-a", *conditions: Object, **fields: Any) -> P
         "metadata": {
             "name": name,
             "namespace": NAMESPACE,
-            "labels": {names.LABEL_PODCLIQUE: of, names.LABEL_PODGANG: "web-0"},
+            "labels": {
+                names.LABEL_PODCLIQUE: of,
+                names.LABEL_PODGANG: "web-0",
+                names.LABEL_POD_INDEX: fields.get("index", "0"),
+            },
         },
         "spec": {
             "nodeName": fields.get("node", ""),

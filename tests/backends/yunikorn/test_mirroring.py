@@ -18,6 +18,7 @@ from tests.backends.yunikorn.kit import (
     not_scheduled,
     placeholder,
     pod,
+    referring,
     since,
 )
 
@@ -35,7 +36,8 @@ REJECTED = (
 def said(
     *objects: tuple[Resource, Watched], pods: tuple[Pod, ...] = MEMBERS, of: PodGang | None = None
 ) -> Words:
-    return mirror(of or gang(conditions=[since("False")]), GivenFacts(*objects, pods=pods))
+    it = referring(of or gang(conditions=[since("False")]), pods)
+    return mirror(it, GivenFacts(*objects, pods=pods))
 
 
 def test_a_placed_gang_has_nothing_to_say() -> None:
@@ -155,6 +157,13 @@ def test_what_was_said_while_members_were_held_is_over() -> None:
 def test_a_lost_member_of_a_running_gang_speaks_for_itself() -> None:
     waiting = pod("web-0-a-xxxx9", "web-0-a", not_scheduled())
     words = said(pods=(*PLACED[1:], waiting))
+    assert (words.reason, words.message) == ("Unschedulable", WAITS)
+
+
+def test_surplus_that_is_placed_does_not_silence_a_member_that_is_not() -> None:
+    waiting = pod("web-0-a-xxxx9", "web-0-a", not_scheduled())
+    surplus = pod("web-0-a-xxxx8", "web-0-a", node="n1", index="2")
+    words = said(pods=(*PLACED[1:], waiting, surplus))
     assert (words.reason, words.message) == ("Unschedulable", WAITS)
 
 
