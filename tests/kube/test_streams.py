@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client, WatchStart
 from shared_api.kube.codec import PartialObject
+from shared_api.kube.connection import Connection
 from shared_api.kube.errors import ConnectionLost, Forbidden, Gone, Timeout
 from shared_api.kube.resources import CONFIGMAPS, PODS
 from shared_api.kube.retry import RetryPolicy
@@ -104,6 +106,22 @@ async def test_a_stream_that_is_given_up_is_closed(tmp_path: Path) -> None:
                 assert [bytes(line) for line in await anext(found)] == [b"{}"]
             async with asyncio.timeout(60):
                 await closed.wait()
+
+
+async def test_a_connection_that_has_ended_is_not_left_to_the_collector() -> None:
+    def alive() -> int:
+        return sum(isinstance(each, Connection) for each in gc.get_objects())
+
+    gc.collect()
+    before = alive()
+    gc.disable()
+    try:
+        async with scripted(stream(b"1\n"), answer(200, {"metadata": {"name": "a"}})) as (_, client):
+            assert await lines(client) == [b"1"]
+            await client.get(CONFIGMAPS, "a", "b", into=PartialObject)
+        assert alive() == before
+    finally:
+        gc.enable()
 
 
 async def test_a_client_that_closes_ends_its_streams() -> None:
