@@ -9,7 +9,7 @@ whether it happened.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from shared_api.kube.errors import KubeError
 from shared_api.runtime.outcome import Retry, Terminal, WaitForEvent
@@ -35,29 +35,45 @@ async def slow_start(
         for item in left:
             await call(item)
         return
-    errors: list[Exception] = []
-    running = 0
-
-    async def run(item: T, group: asyncio.TaskGroup) -> None:
-        nonlocal running
-        try:
-            await call(item)
-        except (KubeError, Retry, Terminal, WaitForEvent) as error:
-            errors.append(error)
-        finally:
-            running -= 1
-        admit(2, group)
-
-    def admit(count: int, group: asyncio.TaskGroup) -> None:
-        nonlocal running
-        while count and left and not errors and running < limit:
-            running += 1
-            count -= 1
-            group.create_task(run(left.popleft(), group))
-
     async with asyncio.TaskGroup() as group:
-        admit(first, group)
+        calls = _Calls(left, call, limit, group)
+        calls.admit(first)
+    errors = calls.errors
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise ExceptionGroup(f"{len(errors)} of {total} writes failed", errors)
+
+
+class _Calls(Generic[T]):
+    """The calls under way. Functions that name each other would be a circle, and outlive the work."""
+
+    def __init__(
+        self,
+        left: deque[T],
+        call: Callable[[T], Awaitable[object]],
+        limit: int,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self.errors: list[Exception] = []
+        self._left = left
+        self._call = call
+        self._limit = limit
+        self._group = group
+        self._running = 0
+
+    def admit(self, count: int) -> None:
+        """Begin so many more, as far as there are some and nothing went wrong."""
+        while count and self._left and not self.errors and self._running < self._limit:
+            self._running += 1
+            count -= 1
+            self._group.create_task(self._run(self._left.popleft()))
+
+    async def _run(self, item: T) -> None:
+        try:
+            await self._call(item)
+        except (KubeError, Retry, Terminal, WaitForEvent) as error:
+            self.errors.append(error)
+        finally:
+            self._running -= 1
+        self.admit(2)

@@ -116,7 +116,10 @@ async def test_a_connection_that_has_ended_is_not_left_to_the_collector() -> Non
     before = alive()
     gc.disable()
     try:
-        async with scripted(stream(b"1\n"), answer(200, {"metadata": {"name": "a"}})) as (_, client):
+        async with scripted(stream(b"1\n"), answer(200, {"metadata": {"name": "a"}})) as (
+            _,
+            client,
+        ):
             assert await lines(client) == [b"1"]
             await client.get(CONFIGMAPS, "a", "b", into=PartialObject)
         assert alive() == before

@@ -1,6 +1,8 @@
 """Many calls at once begin with few, and stop beginning after a failure."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -42,6 +44,26 @@ async def test_a_defect_in_a_call_is_not_taken_for_a_refusal() -> None:
     with pytest.raises(ExceptionGroup) as caught:
         await slow_start(range(3), call, limit=8)
     assert caught.group_contains(ZeroDivisionError)
+
+
+async def test_nothing_of_finished_work_is_left_to_the_collector() -> None:
+    class Held:
+        """What a call knows."""
+
+    async def work() -> "weakref.ref[Held]":
+        held = Held()
+
+        async def call(number: int) -> None:
+            assert isinstance(held, Held), number
+
+        await slow_start(range(3), call, limit=2)
+        return weakref.ref(held)
+
+    gc.disable()
+    try:
+        assert (await work())() is None
+    finally:
+        gc.enable()
 
 
 async def test_nothing_to_do_is_done_at_once() -> None:
