@@ -21,6 +21,8 @@ _REMEMBERED = 20_000
 _LOOKED_AT = 8
 """So many answers in a row must be as sent before a kind is believed."""
 
+_APPLIED_TO = ("", "status")
+
 Kind = tuple[Resource, str]
 """A resource, and the subresource to which is written."""
 
@@ -76,6 +78,11 @@ class Answers:
         self._held[uid, subresource] = _Answer(wanted, version, live)
         if len(self._held) > _REMEMBERED:
             self._held.popitem(last=False)
+
+    def forget(self, uid: str) -> None:
+        """An object is gone."""
+        for subresource in _APPLIED_TO:
+            self._held.pop((uid, subresource), None)
 
     def _judge(self, kind: Kind, *, as_sent: bool) -> None:
         count = self._as_sent.get(kind, 0)

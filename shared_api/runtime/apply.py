@@ -63,6 +63,7 @@ class Applier:
         self._written = telemetry.written(field_manager)
         self._fence = fence or Unfenced()
         self._answers = Answers(field_manager)
+        self._followed: set[object] = set()
         self._parallel = parallel
 
     async def converge(
@@ -264,6 +265,13 @@ class Applier:
         self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
         if terms.wanted is not None:
             self._answers.remember(kind, answer, terms.wanted, terms.observed)
+            if target.cache not in self._followed:
+                self._followed.add(target.cache)
+                target.cache.subscribe(self._forget_the_gone)
+
+    def _forget_the_gone(self, old: Watched | None, new: Watched | None) -> None:
+        if new is None and old is not None:
+            self._answers.forget(old.metadata.uid or "")
 
     def _count(self, target: Target[W], written: Written) -> Written:
         self._written(target.resource.plural, written.value)

@@ -137,6 +137,18 @@ async def test_what_the_server_rewrites_is_applied_once() -> None:
     assert await bench.apply("x", size=5) is Written.APPLIED
 
 
+async def test_what_the_server_answered_is_forgotten_with_the_object() -> None:
+    bench = Bench()
+    bench.client.stored = {"spec": {"size": "1000m"}}
+    stored = {**manifest("x"), **bench.client.stored}
+    gone = bench.show("x", live=stored)
+    await bench.apply("x")
+    bench.cache.take(Removed(gone))
+    bench.show("x", live=stored, version="2000")
+    # It knows no more what became of this manifest, so it sends it to be told again.
+    assert await bench.apply("x") is Written.APPLIED
+
+
 async def test_a_rewritten_object_that_somebody_touched_is_applied_again() -> None:
     bench = Bench()
     bench.client.stored = {"spec": {"size": "1000m"}}
