@@ -19,7 +19,8 @@ from msgspec.structs import force_setattr
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-@functools.lru_cache(maxsize=8192)
+# What recurs does so soon; the rest is of objects that are gone, and is kept in vain.
+@functools.lru_cache(maxsize=2048)
 def share(value: Hashable) -> Hashable:
     """An equal value that is already in memory, if one was used lately."""
     return value
