@@ -5,8 +5,19 @@ back no pod. Only autoscalers that the set controls are changed or deleted; one 
 that has a name which is needed is left alone, as with other children.
 """
 
+from functools import partial
+
 from core_operator.caches import OWNER
-from core_operator.children import Concern, Family, Wanted, own_child, settle, telling, unwanted
+from core_operator.children import (
+    Concern,
+    Family,
+    Wanted,
+    is_as_seen,
+    own_child,
+    settle,
+    telling,
+    unwanted,
+)
 from core_operator.plan.autoscalers import autoscaler_name, autoscalers, remembered_size
 from core_operator.plan.expansion import Expansion
 from core_operator.plan.statuses.reasons import Blocking
@@ -44,6 +55,7 @@ class Autoscaling:
             tuple(unwanted(self._target, self._cache.by_index(OWNER, uid), named, uid)),
         )
         parallel = self._shop.settings.concurrency.writes
+        still = partial(is_as_seen, self._shop.view.caches.sets, pcs)
         words = "an autoscaler is refused"
         with telling(self._shop, Concern(pcs, pcs, Blocking.AUTOSCALER_REFUSED, words)):
-            await settle(family, self._applier, behalf, parallel=parallel)
+            await settle(family, self._applier, behalf, parallel=parallel, still=still)

@@ -10,7 +10,7 @@ is told of in its own words, and tried again too: an admission policy refuses as
 may be mended.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -32,6 +32,7 @@ from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, NotOurs, Target
 
 W = TypeVar("W", bound=Watched)
+C = TypeVar("C")
 
 AT_ONCE = 8
 """Writes that begin together: enough for a small gang to take one round trip, few enough for a
@@ -227,8 +228,40 @@ def seen(observed: Watched | None, manifest: Mapping[str, object]) -> Mapping[st
     return {**manifest, "metadata": {**metadata, "resourceVersion": version}}
 
 
-async def settle(family: Family, applier: Applier, behalf: Behalf, *, parallel: int) -> None:
-    """Write what is wanted, then delete what is not; raise at the end what stood in the way."""
+def is_as_seen(cache: Cache[W], owner: Watched) -> bool:
+    """Tell whether an owner still asks for what was planned for it."""
+    live = cache.get_by_uid(owner.metadata.uid or "")
+    return (
+        live is not None
+        and live.metadata.deletion_timestamp is None
+        and live.metadata.generation == owner.metadata.generation
+    )
+
+
+def only_while(
+    still: Callable[[], bool], call: Callable[[C], Awaitable[None]]
+) -> Callable[[C], Awaitable[None]]:
+    """The call, or nothing once it is not wanted any more: thousands of them take minutes."""
+
+    async def guarded(item: C) -> None:
+        if still():
+            await call(item)
+
+    return guarded
+
+
+async def settle(
+    family: Family,
+    applier: Applier,
+    behalf: Behalf,
+    *,
+    parallel: int,
+    still: Callable[[], bool] = lambda: True,
+) -> None:
+    """Write what is wanted, then delete what is not; raise at the end what stood in the way.
+
+    Where there may be many, `still` tells whether their owner still wants them.
+    """
     taken: list[str] = []
     later: list[Exception] = []
 
@@ -246,8 +279,10 @@ async def settle(family: Family, applier: Applier, behalf: Behalf, *, parallel: 
     async def remove(child: Removal) -> None:
         await child.remove(applier, behalf)
 
-    await slow_start(family.wanted, write, limit=parallel, first=AT_ONCE)
-    await slow_start(family.unwanted, remove, limit=parallel, first=AT_ONCE)
+    await slow_start(family.wanted, only_while(still, write), limit=parallel, first=AT_ONCE)
+    await slow_start(family.unwanted, only_while(still, remove), limit=parallel, first=AT_ONCE)
+    if not still():
+        raise WaitForEvent(f"{behalf.key} has changed while its children were being made")
     if taken:
         raise NamesTaken(taken)
     if later:

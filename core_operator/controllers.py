@@ -32,6 +32,7 @@ from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
+from shared_api.kube.slots import Urgency
 from shared_api.models import (
     CliqueStartupType,
     KubeObject,
@@ -58,6 +59,14 @@ _SET = its_controller("PodCliqueSet")
 _GROUP = its_controller("PodCliqueScalingGroup")
 _CLIQUE = its_controller("PodClique")
 _GANG = its_label(names.LABEL_PODGANG)
+
+_URGENCY = {
+    "podcliqueset": Urgency.BEGIN,
+    "podcliquescalinggroup": Urgency.BEGIN,
+    "podclique": Urgency.GO_ON,
+}
+"""Of a large start the first gangs are released before the last are begun; all other controllers
+finish something, or tell of it."""
 
 
 class Reconciler(Protocol):
@@ -171,7 +180,7 @@ class Controllers:
         subjects = Subjects(objects.__contains__, lambda: first(made))
         controller = Controller(name, reconcile, shop.telemetry, pace=pace, subjects=subjects)
         applier = Applier(
-            shop.client,
+            shop.client.at(_URGENCY.get(name, Urgency.FINISH)),
             manager,
             controller.pending,
             shop.telemetry,

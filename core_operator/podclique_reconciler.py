@@ -15,12 +15,13 @@ nothing, whether the PodClique stays.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import msgspec
 
 from core_operator import caches as kinds
-from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER
+from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER, is_as_seen, only_while
 from core_operator.plan.expansion import clique_named
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
 from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
@@ -147,7 +148,13 @@ class PodCliqueReconciler:
         if prepared:
             await self._ensure_it_stays(found, behalf)
         try:
-            await slow_start(prepared, create, limit=parallel, first=AT_ONCE)
+            # Should it want others meanwhile, it is due again.
+            await slow_start(
+                prepared,
+                only_while(partial(is_as_seen, self._view.caches.cliques, found), create),
+                limit=parallel,
+                first=AT_ONCE,
+            )
         except (ApiError, Retry, ExceptionGroup) as error:
             self._shop.note_problem(clique, _problem(error))
             if verdict_of(error) is not Verdict.TERMINAL:

@@ -7,6 +7,7 @@ written side by side, replica by replica.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from core_operator import caches as kinds
 from core_operator.autoscaling import Autoscaling
@@ -19,6 +20,7 @@ from core_operator.children import (
     Wanted,
     WithPods,
     Write,
+    is_as_seen,
     own_child,
     seen,
     settle,
@@ -86,8 +88,9 @@ class PodCliqueSetReconciler:
         try:
             await self._sharing.settle_set(pcs, behalf)
             parallel = self._shop.settings.concurrency.writes
+            still = partial(is_as_seen, self._view.caches.sets, pcs)
             with telling(self._shop, Concern(pcs, pcs)):
-                await settle(family, self._applier, behalf, parallel=parallel)
+                await settle(family, self._applier, behalf, parallel=parallel, still=still)
             await self._autoscaling.settle(pcs, expansion, behalf)
         except NamesTaken as error:
             note = f"objects of others have names that are needed: {', '.join(error.taken)}"

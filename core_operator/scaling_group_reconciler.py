@@ -5,6 +5,7 @@ made and removed. Scaling in takes the highest copies first, as their numbers sa
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from core_operator import caches as kinds
 from core_operator.caches import OWNER
@@ -15,6 +16,7 @@ from core_operator.children import (
     Wanted,
     WithPods,
     Write,
+    is_as_seen,
     own_child,
     seen,
     settle,
@@ -66,8 +68,9 @@ class ScalingGroupReconciler:
             await self._sharing.settle_group(pcs, found.object, behalf)
             family = Family(wanted, tuple(WithPods(self._shop, clique) for clique in going))
             parallel = self._shop.settings.concurrency.writes
+            still = partial(is_as_seen, self._view.caches.groups, found)
             with telling(self._shop, Concern(found.object, pcs)):
-                await settle(family, self._applier, behalf, parallel=parallel)
+                await settle(family, self._applier, behalf, parallel=parallel, still=still)
         except NamesTaken as error:
             note = f"objects of others have names that are needed: {', '.join(error.taken)}"
             self._shop.note_problem(found.object, Blocked(Blocking.CONFLICT, note))

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.product.recording import Recording, now
+from shared_api.kube.connection import Answer
 from shared_api.kube.transport import Request, Transport
 
 _WRITES = frozenset({"POST", "APPLY", "PATCH", "DELETE"})
@@ -18,19 +19,19 @@ _WRITES = frozenset({"POST", "APPLY", "PATCH", "DELETE"})
 
 def run(file: Path, package: str, arguments: list[str]) -> int:
     """Record until the program ends; return its exit code."""
-    send = Transport.send
+    ask = Transport._ask  # when a request has its slot, and is sent
 
     with file.open("wb") as opened:
         recording = Recording(opened)
 
-        async def recorded(self: Transport, request: Request) -> bytes:
+        async def recorded(self: Transport, request: Request) -> Answer:
             began = now()
-            answer = await send(self, request)
-            if request.verb in _WRITES:
-                recording.keep(began, request, answer)
+            answer = await ask(self, request)
+            if request.verb in _WRITES and answer.status < 300:
+                recording.keep(began, request, answer.body)
             return answer
 
-        Transport.send = recorded  # type: ignore[method-assign]
+        Transport._ask = recorded  # type: ignore[method-assign]
         code: int = importlib.import_module(f"{package}.__main__").main(arguments)
         return code
 

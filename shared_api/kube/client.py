@@ -6,6 +6,7 @@ that a reused name is never deleted. There is no client-side rate; the number of
 in flight is bounded and the server's own flow control is obeyed.
 """
 
+import copy
 import enum
 import functools
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from shared_api.kube import access
 from shared_api.kube.codec import Page, PartialObject, codec_for, encode
 from shared_api.kube.resources import Resource
 from shared_api.kube.retry import RetryPolicy
+from shared_api.kube.slots import Urgency
 from shared_api.kube.transport import JSON_TYPE, Limits, Line, Observer, Request, Transport
 
 T = TypeVar("T")
@@ -91,6 +93,7 @@ class Client:
     ) -> None:
         self._transport = Transport(source, limits or Limits(), observe, user_agent)
         self._retry = retry or RetryPolicy()
+        self._urgency = Urgency.GO_ON
 
     @classmethod
     def from_environment(
@@ -118,6 +121,12 @@ class Client:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._transport.__aexit__(*exc)
+
+    def at(self, urgency: Urgency) -> Self:
+        """The same client for requests that are more or less urgent; this one opens and closes it."""
+        sibling = copy.copy(self)
+        sibling._urgency = urgency
+        return sibling
 
     async def get(
         self,
@@ -332,7 +341,7 @@ class Client:
 
     async def _send(self, request: Request) -> bytes:
         return await self._retry.run(
-            lambda: self._transport.send(request), repeatable=request.repeatable
+            lambda: self._transport.send(request, self._urgency), repeatable=request.repeatable
         )
 
 

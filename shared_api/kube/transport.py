@@ -18,6 +18,7 @@ from shared_api.kube.connection import Answer
 from shared_api.kube.errors import ConnectionLost, KubeError, Timeout, from_response
 from shared_api.kube.lines import Line, Lines
 from shared_api.kube.proxied import Proxied
+from shared_api.kube.slots import Slots, Urgency
 from shared_api.kube.wire import Limits, Wire
 
 __all__ = ["JSON_TYPE", "Limits", "Line", "Observer", "Request", "Transport"]
@@ -70,7 +71,7 @@ class Transport:
         self._limits = limits
         self._observe = observe
         self._user_agent = user_agent
-        self._slots = asyncio.Semaphore(limits.in_flight)
+        self._slots = Slots(limits.in_flight)
         self._opened: Wire | Proxied | None = None
 
     async def __aenter__(self) -> Self:
@@ -83,12 +84,12 @@ class Transport:
         if self._opened is not None:
             await self._opened.close()
 
-    async def send(self, request: Request) -> bytes:
+    async def send(self, request: Request, urgency: Urgency = Urgency.GO_ON) -> bytes:
         """Make one attempt; return the body of a success, raise anything else."""
         started = _now()
         code = 0
         try:
-            async with self._slots, asyncio.timeout(self._limits.attempt):
+            async with self._slots.taken(urgency), asyncio.timeout(self._limits.attempt):
                 answer = await self._ask(request)
                 code = answer.status
                 if code < 300:

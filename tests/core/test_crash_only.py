@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -34,6 +35,13 @@ class Killed(BaseException):
     """As sudden as SIGKILL: nothing in the operator may catch it."""
 
 
+@dataclass
+class _Life:
+    free: asyncio.Semaphore
+    on_the_way: int = 0
+    is_over: bool = False
+
+
 class Deaths:
     """How operators died: how often, and how many of their writes were on the way then."""
 
@@ -54,20 +62,20 @@ class Deaths:
 
             def __init__(self, *arguments: Any, **options: Any) -> None:
                 super().__init__(*arguments, **options)
-                self._free = asyncio.Semaphore(deaths.at_once)
-                self._is_dead = False
-                self._on_the_way = 0
+                # Shared with the same client at other urgencies, which dies with it.
+                self._life = _Life(asyncio.Semaphore(deaths.at_once))
 
             async def _send(self, request: Request) -> bytes:
                 if request.method == "GET" or request.resource == EVENTS.plural:
                     return await super()._send(request)
-                async with self._free:
-                    if self._is_dead:
+                life = self._life
+                async with life.free:
+                    if life.is_over:
                         raise Killed
-                    self._on_the_way += 1
+                    life.on_the_way += 1
                     await super()._send(request)
-                    deaths.interrupted.append(self._on_the_way)
-                    self._is_dead = True
+                    deaths.interrupted.append(life.on_the_way)
+                    life.is_over = True
                     raise Killed
 
         return Mortal
