@@ -37,11 +37,12 @@ class Before:
     time: float
     server_cpu: float
     usage: Usage
+    cluster_cpu: dict[str, float]
 
     @classmethod
     def of(cls, site: Site) -> "Before":
         """As they are now."""
-        return cls(now(), site.server_cpu(), usage())
+        return cls(now(), site.server_cpu(), usage(), site.cluster_cpu())
 
 
 async def started(site: Site, before: Before) -> Start:
@@ -52,8 +53,9 @@ async def started(site: Site, before: Before) -> Start:
     used = site.server_cpu() - before.server_cpu
     ready = await onlooker.until(lambda: onlooker.counts[READY] == pods)
     others = others_share(before.usage, usage())
+    took = {name: cpu - before.cluster_cpu[name] for name, cpu in site.cluster_cpu().items()}
     began = before.time
-    return Start(began, exist - began, released - began, ready - began, used, others)
+    return Start(began, exist - began, released - began, ready - began, used, others, took)
 
 
 @dataclass(frozen=True, slots=True)

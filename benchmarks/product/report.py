@@ -16,6 +16,8 @@ READY_RATIO = "all ready: product / bare client"
 RESTART_WRITES = "restart of core with everything in place: writes"
 DELETE_RATIO = "delete: product / collector alone"
 _RATIO = 1.25
+_NOTHING = 0.5
+"""CPU seconds of a part of the control plane that has nothing to do with the start."""
 _SCALED_PODS = 100
 """Grove's soak test scales between so many pods and half of them."""
 _MEMORY_PER_POD = (250 - 140) / 3000
@@ -50,6 +52,13 @@ def flatness(small: Deployed, sizes: Sizes, large: Deployed, more: Sizes) -> lis
             start.released / small.start.released * share,
             "x",
             1.2,
+        ),
+        *(
+            Figure(
+                f"{name}: CPU per pod, {factor}", large.start.cluster_cpu[name] / cpu * share, "x"
+            )
+            for name, cpu in small.start.cluster_cpu.items()
+            if cpu > _NOTHING
         ),
     ]
 

@@ -1,7 +1,7 @@
 """What the parts of the benchmark find out, as plain values. Times are in seconds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks.product.measures import Writes
 from benchmarks.product.sightings import Delays
@@ -20,6 +20,8 @@ class Start:
     """CPU seconds of the API server until the last gate was lifted."""
     others: float
     """The part of the machine that other programs had meanwhile."""
+    cluster_cpu: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of each part of the control plane until all were ready."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,11 @@ class Site:
         """CPU seconds that the API server has used so far."""
         return cpu_of(self.cluster.control.components()[API_SERVER]["pid"])
 
+    def cluster_cpu(self) -> dict[str, float]:
+        """The same of each part of the control plane."""
+        parts = self.cluster.control.components()
+        return {name: cpu_of(part["pid"]) for name, part in parts.items()}
+
     async def until_idle(self) -> None:
         """Wait until the API server rests: after its start it works for itself for a while."""
         async with asyncio.timeout(120):

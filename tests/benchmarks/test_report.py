@@ -1,5 +1,6 @@
 """The table has the figures that belong to a run, with the targets that belong to its size."""
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -144,6 +145,16 @@ def test_flat_means_that_a_gang_costs_the_same_among_many() -> None:
     assert [(row.value, row.verdict) for row in rows[1:]] == [(1.5, "MISSED"), (1.0, "ok")]
     core = flatness(product(DEFAULT).deployed, Sizes(), product(DEFAULT).deployed, Sizes())
     assert [row.value for row in core if row.unit == "x"] == [1, 1]
+
+
+def test_what_the_control_plane_took_more_is_told_beside_it() -> None:
+    def took(**cpu: float) -> Deployed:
+        start = dataclasses.replace(START, cluster_cpu={"etcd": 0.1, **cpu})
+        return dataclasses.replace(product(DEFAULT).deployed, start=start)
+
+    rows = flatness(took(scheduler=10.0), Sizes(), took(scheduler=80.0), Sizes(replicas=2000))
+    named = {row.figure: row.value for row in rows if "etcd" in row.figure or "sched" in row.figure}
+    assert named == {"scheduler: CPU per pod, 4,000 pods / 1,000 pods": 2.0}
 
 
 def test_every_choice_is_found_by_its_name() -> None:
