@@ -200,7 +200,10 @@ class PodCliqueReconciler:
         again = sorted(self._taken.get(uid, frozenset()).intersection(taken))
         self._taken[uid] = frozenset(taken)
         if again:
-            note = f"pods of others have names that are needed: {', '.join(again)}"
+            note = (
+                f"pods that are another's, or have lost the label {names.LABEL_MANAGED_BY}, have"
+                f" names that are needed: {', '.join(again)}; delete them, or give it back"
+            )
             self._shop.note_problem(clique, Blocked(Blocking.CONFLICT, note))
         listed = ", ".join(sorted(taken))
         raise Retry(

@@ -247,7 +247,8 @@ async def test_a_pod_of_another_under_a_name_that_we_need_is_told_and_waited_for
             told = condition(person.get(CLIQUES, "w-0-a"), "Stalled")
             assert (told["reason"], told["message"]) == (
                 "Conflict",
-                f"pods of others have names that are needed: {hidden}",
+                "pods that are another's, or have lost the label app.kubernetes.io/managed-by, have"
+                f" names that are needed: {hidden}; delete them, or give it back",
             )
             assert await person.until_event("w-0-a", "Conflict") == told["message"]
             await person.until(
@@ -260,3 +261,23 @@ async def test_a_pod_of_another_under_a_name_that_we_need_is_told_and_waited_for
             assert sorted(person.pods_of("w-0-a")) == ["0", "1", "2"]
             assert person.one(PODS, seen).metadata.uid == before[seen]
             assert operator.total("controller_runtime_reconcile_panics_total") == 0
+
+
+async def test_a_pod_that_lost_our_label_is_told_of_and_counts_again_when_it_has_it_back(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    def label(value: str | None) -> Object:
+        return {"metadata": {"labels": {names.LABEL_MANAGED_BY: value}}}
+
+    async with running_operator(core_cluster), StandIn(person.client, "default").serving():
+        await person.create(pcs("w", clique("a", 2)))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        before = {pod.metadata.name: pod.metadata.uid for pod in person.pods}
+        lost = person.pods_of("w-0-a")["0"].metadata.name
+        await person.change(PODS, lost, label(None))
+        await person.until(lambda: holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
+        assert lost in condition(person.get(CLIQUES, "w-0-a"), "Stalled")["message"]
+        await person.change(PODS, lost, label(names.MANAGED_BY))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await person.until(lambda: not holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
+        assert {pod.metadata.name: pod.metadata.uid for pod in person.pods} == before
