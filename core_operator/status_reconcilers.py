@@ -133,7 +133,7 @@ class PodCliqueSetStatusReconciler:
             return Result(requeue_after=rest)
         state = SetState(
             self._view.expansion(pcs),
-            self._cliques(pcs),
+            self._view.all_cliques(pcs),
             self._summaries.of(pcs),
             problem=self._problem(pcs),
             topology=self._topology(pcs),
@@ -177,14 +177,6 @@ class PodCliqueSetStatusReconciler:
         if rest <= 0:
             self._looked_at[uid] = now
         return rest
-
-    def _cliques(self, pcs: PodCliqueSet) -> Mapping[str, PodClique]:
-        namespace = pcs.metadata.namespace
-        found = (
-            self._view.clique(namespace, clique.name, pcs)
-            for clique in self._view.expansion(pcs).cliques
-        )
-        return {clique.metadata.name: clique for clique in found if clique is not None}
 
     def _problem(self, pcs: PodCliqueSet) -> Blocked | None:
         if not self._shop.problems:

@@ -9,6 +9,7 @@ after that: a set of thousands of gangs is asked about by each of them.
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from core_operator.caches import OWNER, Caches, Revision
 from core_operator.choices import Choices
@@ -37,7 +38,7 @@ from shared_api.models import (
     SchedulerBackend,
     SchedulerBackendSpec,
 )
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, controller_uid
 
@@ -155,6 +156,17 @@ class View:
             return None
         owner = self.set_of(found)
         return found.object if owner is not None and _same(owner, pcs) else None
+
+    def all_cliques(self, pcs: PodCliqueSet) -> dict[str, PodClique]:
+        """The PodCliques of a set and its scaling groups that exist and stay, by name."""
+        cache = self.caches.cliques
+        owners = (pcs, *self.groups_of(pcs))
+        found = chain.from_iterable(cache.by_index(OWNER, one.metadata.uid or "") for one in owners)
+        return {
+            clique.metadata.name: clique.object
+            for clique in found
+            if not _is_going(clique) and not cache.is_leaving(key_of(clique))
+        }
 
     def gang(self, namespace: str | None, name: str, pcs: PodCliqueSet) -> PodGang | None:
         """The gang of this name, if it belongs to the set and stays."""

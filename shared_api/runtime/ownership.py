@@ -34,7 +34,8 @@ _CONTAINERS = frozenset((dict, list, tuple))
 
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-_UNREAD = Unread(4 * 1024 * 1024)
+# As much as some thousand objects: reading all that nobody asks about costs more time than it is worth.
+_UNREAD = Unread(32 * 1024 * 1024)
 
 
 class _Applied(msgspec.Struct, frozen=True, gc=False, rename="camel"):

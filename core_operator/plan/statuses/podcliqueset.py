@@ -6,10 +6,11 @@ with its numbers, and how many others wait. Gangs are listed up to a limit, thos
 run first: the list is part of every write, and the PodGangs themselves have it all.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
 from pydantic import JsonValue
 
@@ -68,11 +69,10 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
 
 def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[int, int]:
     """How many replicas are available, and how many of those are of the current templates."""
-    by_replica: dict[int, list[CliqueInstance]] = defaultdict(list)
-    for instance in expansion.cliques:
-        by_replica[instance.pcs_index].append(instance)
     available = updated = 0
-    for instances in by_replica.values():
+    # They come replica by replica.
+    for _, found in groupby(expansion.cliques, attrgetter("pcs_index")):
+        instances = tuple(found)
         if _has_enough(instances, cliques):
             available += 1
             updated += all(_is_current(instance, cliques) for instance in instances)
@@ -81,7 +81,7 @@ def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[i
 
 def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodClique]) -> bool:
     """Tell whether all that stand alone are available, and of each group as many as it must have."""
-    copies: dict[str, dict[int, bool]] = defaultdict(dict)
+    copies: dict[str, dict[int, bool]] = {}
     minimum: dict[str, int] = {}
     for instance in instances:
         up = is_available(cliques.get(instance.name))
@@ -91,7 +91,8 @@ def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodCl
         else:
             name, index = instance.group.name, instance.group_index or 0
             minimum[name] = instance.group.config.min_available
-            copies[name][index] = copies[name].get(index, True) and up
+            of_group = copies.setdefault(name, {})
+            of_group[index] = of_group.get(index, True) and up
     return all(sum(of_group.values()) >= minimum[name] for name, of_group in copies.items())
 
 
