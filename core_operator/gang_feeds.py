@@ -19,7 +19,7 @@ from core_operator.view import View
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
-from shared_api.models import MemberLost, PodGang, ProgramsRelease, SurplusRelease
+from shared_api.models import MemberLost, PodClique, PodGang, ProgramsRelease, SurplusRelease
 from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lanes import Priority
 from shared_api.runtime.ownership import Applied
@@ -65,7 +65,9 @@ class GangFeeds:
             priority, delay = _priority(gangs, old, new), self._first_look(new)
             self._queue.add(key_of(new), priority=priority, delay=delay)
         elif old is not None and wakes.gang_moved_on(old, new):
-            self._queue.add(key_of(old), priority=_priority(gangs, old, new))
+            waits = new is not None and not more_than_status(old, new) and self._gets_pods(new)
+            delay = self._first_look(new) if new is not None and waits else AT_ONCE
+            self._queue.add(key_of(old), priority=_priority(gangs, old, new), delay=delay)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         delay = self.delay(old, new)
@@ -109,12 +111,21 @@ class GangFeeds:
         fine = self._view.choice(pcs, None, released=False).ok
         return self._later() if fine else AT_ONCE
 
+    def _gets_pods(self, gang: Applied[PodGang]) -> bool:
+        """Tell whether a gang is still to get its first pods: before the last nothing can be done."""
+        groups = gang.object.spec.podgroups
+        if any(group.pod_references for group in groups):
+            return False
+        found = map(self._view.caches.cliques.get, wakes.its_cliques(gang))
+        return any(clique is None or self._lacks_pods(clique.object) for clique in found)
+
+    def _lacks_pods(self, clique: PodClique) -> bool:
+        return len(self._view.pods_of(clique)) < clique.spec.replicas
+
     def _came(self, pod: Pod) -> float:
         owner = pod.metadata.controller
         clique = self._view.caches.cliques.get_by_uid(owner.uid) if owner is not None else None
-        if clique is None or len(self._view.pods_of(clique.object)) >= clique.object.spec.replicas:
-            return AT_ONCE
-        return self._later()
+        return self._later() if clique is not None and self._lacks_pods(clique.object) else AT_ONCE
 
     def _tells_release(self, pod: Pod) -> bool:
         """Tell whether a condition of the gang says if its pods are held."""

@@ -70,6 +70,18 @@ def test_a_new_gang_waits_for_its_pods() -> None:
     assert stage.due() == GANG
 
 
+def test_what_a_backend_says_of_a_gang_that_gets_its_first_pods_is_no_news_yet() -> None:
+    stage = Stage()
+    stage.settle()
+    stage.has_pod(0)
+    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_PROGRAMMED)]))
+    assert stage.due() is None
+    stage.has_pod(1)
+    assert stage.due() == GANG
+    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_PROGRAMMED, "False")]))
+    assert stage.due() == GANG, "its pods are all there"
+
+
 def test_a_new_gang_that_no_backend_can_serve_says_so_at_once() -> None:
     stage = Stage(capabilities=[])
     stage.has_gang()
@@ -160,10 +172,11 @@ def test_what_the_reconciler_writes_itself_is_no_news() -> None:
     assert stage.due() is None
 
 
-def test_what_the_backend_says_is_news() -> None:
+def test_what_the_backend_says_of_a_gang_that_has_its_pods_is_news() -> None:
     stage = Stage()
-    stage.settle()
-    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_PROGRAMMED)]))
+    stage.settle(pods=2)
+    pods = ("w-0-a-0", "w-0-a-1")
+    stage.has_gang(stage.gang_of(*pods, conditions=[condition(names.CONDITION_PROGRAMMED)]))
     assert stage.due() == GANG
 
 
@@ -184,6 +197,7 @@ def test_what_is_taken_from_a_gang_is_news() -> None:
 
 def test_a_gang_that_says_that_it_is_held_looks_whether_it_still_is() -> None:
     stage = Stage()
-    stage.settle()
-    stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_RELEASED, "False")]))
+    stage.settle(pods=2)
+    held = condition(names.CONDITION_RELEASED, "False")
+    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=[held]))
     assert stage.due() == GANG
