@@ -11,7 +11,7 @@ from shared_api.runtime.clock import Clock
 
 # What a busy server brings to its end in about a second.
 _A_FEW = 10
-_LATEST = 15.0
+_LATEST = 30.0
 
 
 def patience(delay: float, crowd: int) -> float:

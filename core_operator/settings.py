@@ -81,7 +81,7 @@ class Timing(Section):
     """Wait after the first change before a status is written, so that a burst is one write."""
 
     progress_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
-    """The same for a status that only says how far things have come. More, up to 15, while many
+    """The same for a status that only says how far things have come. More, up to 30, while many
     come at once."""
 
 

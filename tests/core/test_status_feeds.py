@@ -101,7 +101,7 @@ def test_those_on_their_way_wait_together_and_from_when_each_was_seen() -> None:
 def test_progress_of_many_is_told_later_but_never_too_late() -> None:
     assert patience(1.0, 0) == 1.0
     assert patience(1.0, 1) < patience(1.0, 100) < patience(1.0, 200)
-    assert patience(1.0, 10_000) == 15.0
+    assert patience(1.0, 10_000) == 30.0
     # Whoever asks for less gets less, also of the longest wait.
     assert patience(60.0, 10_000) == 60.0
     assert patience(0.0, 10_000) == 0.0
