@@ -15,6 +15,7 @@ from shared_api.kube.errors import (
     TooManyRequests,
 )
 from shared_api.kube.resources import CONFIGMAPS, PODS
+from shared_api.kube.slots import Urgency
 from shared_api.kube.transport import Limits
 from tests.faults.clients import Pauses, scripted
 from tests.faults.scripted import (
@@ -157,6 +158,18 @@ async def test_requests_in_flight_are_bounded() -> None:
             group.create_task(get(client))
 
     assert most == 3
+
+
+async def test_an_urgent_request_goes_before_those_that_wait() -> None:
+    async with (
+        scripted(answer(200, OBJECT), limits=Limits(in_flight=1)) as (server, client),
+        asyncio.TaskGroup() as group,
+    ):
+        for _ in range(3):
+            group.create_task(get(client.at(Urgency.BEGIN)))
+        group.create_task(create(client.at(Urgency.FINISH)))
+
+    assert [request.method for request in server.received] == ["GET", "POST", "GET", "GET"]
 
 
 async def test_an_answer_that_is_too_large_is_not_read() -> None:
