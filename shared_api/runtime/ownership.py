@@ -34,7 +34,7 @@ _CONTAINERS = frozenset((dict, list, tuple))
 
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-# As much as some thousand objects: reading all that nobody asks about costs more time than it is worth.
+# As much as about ten thousand objects have. Beyond that all are read, asked about or not.
 _UNREAD = Unread(32 * 1024 * 1024)
 
 

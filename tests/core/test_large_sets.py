@@ -1,5 +1,7 @@
 """While much is being made: what is finished first, and what is not begun any more."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
 from shared_api.kube.resources import PODS
 from shared_api.kube.transport import Limits
-from tests.core.kit import Onlooker, clique, gates, holds, pcs, running_operator
+from tests.core.kit import Onlooker, Operator, clique, gates, holds, pcs, running_operator
 from tests.core.stand_in import StandIn
 
 pytestmark = pytest.mark.cluster
@@ -24,6 +26,16 @@ class Narrow(Client):
         super().__init__(source, **{**options, "limits": Limits(in_flight=2)})
 
 
+@contextlib.asynccontextmanager
+async def making_slowly(cluster: Cluster, person: Onlooker) -> AsyncIterator[Operator]:
+    """An operator that takes its time, and a backend."""
+    async with (
+        StandIn(person.client, "default").serving(),
+        running_operator(cluster, client_type=Narrow) as operator,
+    ):
+        yield operator
+
+
 def seen_names(person: Onlooker, kind: Any) -> set[str]:
     """The names of all objects of a kind that are ever seen from now on."""
     found: set[str] = set()
@@ -35,10 +47,7 @@ async def test_the_first_gangs_of_a_large_set_are_released_while_others_are_not_
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     made = seen_names(person, GANGS)
-    async with (
-        StandIn(person.client, "default").serving(),
-        running_operator(core_cluster, client_type=Narrow),
-    ):
+    async with making_slowly(core_cluster, person):
         await person.create(pcs("w", clique("a", 1), replicas=LARGE))
         await person.until(lambda: sum(not gates(pod) for pod in person.pods) >= 10)
         # Without an order among requests half of them are made by then.
@@ -51,10 +60,7 @@ async def test_a_set_that_is_made_smaller_while_it_is_made_is_not_made_large_fir
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     made = seen_names(person, GANGS)
-    async with (
-        StandIn(person.client, "default").serving(),
-        running_operator(core_cluster, client_type=Narrow) as operator,
-    ):
+    async with making_slowly(core_cluster, person) as operator:
         await person.create(pcs("w", clique("a", 1), replicas=LARGE))
         await person.until(lambda: len(made) >= 3)
         await person.scale(SETS, "w", 1)
@@ -69,10 +75,7 @@ async def test_nothing_more_is_made_for_a_set_that_was_deleted_meanwhile(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     made = seen_names(person, GANGS)
-    async with (
-        StandIn(person.client, "default").serving(),
-        running_operator(core_cluster, client_type=Narrow) as operator,
-    ):
+    async with making_slowly(core_cluster, person) as operator:
         await person.create(pcs("w", clique("a", 1), replicas=LARGE))
         await person.until(lambda: len(made) >= 3)
         await person.delete(person.one(SETS, "w"), SETS)
@@ -85,10 +88,7 @@ async def test_a_clique_that_is_made_smaller_while_it_is_made_is_not_made_large_
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     made = seen_names(person, PODS)
-    async with (
-        StandIn(person.client, "default").serving(),
-        running_operator(core_cluster, client_type=Narrow) as operator,
-    ):
+    async with making_slowly(core_cluster, person) as operator:
         large = clique("a", LARGE, minAvailable=1)
         await person.create(pcs("w", large))
         await person.until(lambda: len(made) >= 3)

@@ -56,6 +56,13 @@ def test_the_worked_example_has_groves_names() -> None:
     assert sum(c.template.spec.replicas for c in expansion.cliques) == 14
 
 
+@QUICK
+@given(workloads())
+def test_podcliques_come_replica_by_replica(pcs: PodCliqueSet) -> None:
+    replicas = [clique.pcs_index for clique in expand(pcs, {}).cliques]
+    assert replicas == sorted(replicas), "statuses are summed up in this order"
+
+
 def test_a_scaled_gang_and_its_members_point_at_the_base_gang() -> None:
     expansion = expand(worked_example(), {})
     member = clique_named(expansion, "w-0-s-1-c")
