@@ -3,7 +3,8 @@
 Configurations are loaded by kubernetes_asyncio (see `loaders`). Credentials are read again
 at most once a minute, and at once when the server answered 401 to the ones in use; a new
 client certificate reaches new connections because it is loaded into the TLS context that
-they share. Proxy variables of the environment are ignored; a kubeconfig may name a proxy.
+they share. A CA file that was replaced gives new connections a new TLS context; those that are
+open go on. A token that no header can carry is refused and never quoted. Proxy variables of the environment are ignored; a kubeconfig may name a proxy.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 from shared_api.kube.errors import ConfigError
 from shared_api.kube.loaders import (
@@ -41,6 +43,8 @@ class Access:
         self._read_at = -REREAD_SECONDS
         self._renewed_at = -RENEWAL_SECONDS
         self._certificate: str | None = None
+        self._configuration: Configuration | None = None
+        self._authority: _Stamp | None = None
         self.server = ""
         self.tls: ssl.SSLContext | None = None
         self.server_name: str | None = None
@@ -55,7 +59,23 @@ class Access:
         self.server_name = configuration.tls_server_name or None
         self.proxy = configuration.proxy or None
         if self.server.startswith("https"):
-            self.tls = _tls(configuration)
+            self._authority = _stamp(configuration)
+            try:
+                self.tls = _tls(configuration)
+            except OSError as error:
+                raise ConfigError(f"cannot read the CA or client certificate: {error}") from error
+
+    def trusted(self) -> ssl.SSLContext | None:
+        """Return the TLS context for a new connection; a CA file that changed is read again."""
+        if self.tls is not None and self._configuration is not None:
+            found = _stamp(self._configuration)
+            if found != self._authority:
+                # A file that is missing or half written leaves us the CA that we have, and the
+                # next connection tries again.
+                with contextlib.suppress(OSError):
+                    self.tls = _tls(self._configuration)
+                    self._authority = found
+        return self.tls
 
     async def current(self) -> str | None:
         """The Authorization header to send now."""
@@ -86,8 +106,16 @@ class Access:
             configuration = await self._load(force)
         except (ConfigException, OSError, ValueError, TypeError) as error:
             raise ConfigError(f"cannot read the configuration: {error}") from error
+        # Editors end a file with a line break.
+        authorization = (configuration.api_key.get("BearerToken") or "").rstrip() or None
+        if authorization and not (authorization.isascii() and authorization.isprintable()):
+            raise ConfigError(
+                "the token contains a line break, a control character or a letter outside of "
+                "ASCII, which no header can carry. Write the token alone into its file"
+            )
+        self._configuration = configuration
         self._certificate = configuration.cert_file
-        self.authorization = configuration.api_key.get("BearerToken")
+        self.authorization = authorization
         return configuration
 
 
@@ -131,6 +159,21 @@ def from_kubeconfig(path: Path | str, context: str | None = None) -> Access:
         return configuration
 
     return Access(load)
+
+
+_Stamp: TypeAlias = tuple[str, int, int, int]
+
+
+def _stamp(configuration: Configuration) -> _Stamp | None:
+    """Return what differs between two CA files, without reading them."""
+    path = configuration.ssl_ca_cert
+    if not path:
+        return None
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return path, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:

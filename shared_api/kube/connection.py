@@ -5,10 +5,12 @@ clear the pages of a new one for every read; httptools parses, and copies the bo
 once. Both ways of reading are the same collecting of parts: an exchange waits for the last
 one, a stream for the next. A stream whose reader is busy stops receiving, so that the server
 waits and our memory does not grow. Nothing is pipelined: bytes that nobody asked for end the
-connection.
+connection. Interim answers (1xx) are skipped. Everything that is not body (heads, interim
+answers, chunk extensions, trailers) is bounded by `OVERHEAD_LIMIT`.
 """
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import cast
 
@@ -17,7 +19,11 @@ import msgspec
 
 from shared_api.kube.errors import BadResponse, ConnectionLost
 
+OVERHEAD_LIMIT = 64 * 1024
+"""Bytes that may arrive in a row without a byte of a body; the API server's heads have about 1 KiB."""
+
 _CLOSED = "the server closed the connection"
+_READ_HEADERS = frozenset((b"retry-after", b"location", b"content-length", b"transfer-encoding"))
 _NO_ROOM = memoryview(bytearray())
 
 
@@ -27,6 +33,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     status: int
     body: bytes
     retry_after: str | None = None
+    location: str | None = None
+    """Where a redirect points."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -45,11 +53,14 @@ class Connection(asyncio.BufferedProtocol):
         self._alarm: asyncio.TimerHandle | None = None
         self._parts: list[bytes] = []
         self._size = 0
+        self._overhead = 0
+        self._quiet: select.poll | None = None
         self._status = 0
         self._answer: Answer | None = None
         self._has_ended = True
         self._error: Exception | None = None
         self._retry_after: str | None = None
+        self._location: str | None = None
         self._ends_with_connection = False
 
     @property
@@ -61,6 +72,19 @@ class Connection(asyncio.BufferedProtocol):
     def is_open(self) -> bool:
         """Tell whether another request can be sent."""
         return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether nothing has arrived since the last answer, seen by the loop or not.
+
+        Bytes or an end that wait in the socket came before the next request. Sent over this
+        connection, that request would take them for its own answer.
+        """
+        assert self._transport is not None
+        if self._quiet is None:
+            self._quiet = select.poll()
+            self._quiet.register(self._transport.get_extra_info("socket"), select.POLLIN)
+        return not self._quiet.poll(0)
 
     async def exchange(self, data: bytes) -> Answer:
         """Send a request; the answer is the one of that request."""
@@ -102,6 +126,11 @@ class Connection(asyncio.BufferedProtocol):
         """When the server wants to be asked again, in its own words."""
         return self._retry_after
 
+    @property
+    def location(self) -> str | None:
+        """Where a redirect points."""
+        return self._location
+
     def close(self) -> None:
         """End it politely."""
         if self._transport is not None:
@@ -129,11 +158,16 @@ class Connection(asyncio.BufferedProtocol):
             # Nobody asked: whatever this server is, it is out of step.
             self.abort()
             return
+        size = self._size
         try:
             self._parser.feed_data(self._buffer[:nbytes])
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._end(ConnectionLost(f"the answer is no HTTP: {error}"))
             self.abort()
+        # The parser keeps a header until it ends and skips chunk extensions, both of any size.
+        self._overhead = self._overhead + nbytes if self._size == size else 0
+        if self._overhead > OVERHEAD_LIMIT:
+            self._refuse(f"more than {OVERHEAD_LIMIT} bytes that are not body")
         if self._parts and self._is_stream:
             self._wake()
             if self._size > self._largest and self._transport is not None:
@@ -145,7 +179,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._disarm()
         if not self._has_ended:
-            if self._ends_with_connection and exc is None:
+            # Without a status the head is not whole, and where its body ends is not known.
+            if self._ends_with_connection and self._status and exc is None:
                 self._finish()
             self._end(ConnectionLost(str(exc) if exc else _CLOSED))
         # The parser holds on to us. The collector looks for such circles too seldom for something
@@ -161,17 +196,29 @@ class Connection(asyncio.BufferedProtocol):
         self._ends_with_connection = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the one header that we read, and what tells where the body ends."""
+        """Keep the two headers that we read, and what tells where the body ends."""
         name = name.lower()
+        if name not in _READ_HEADERS:
+            return
         if name == b"retry-after":
             self._retry_after = value.decode("latin-1")
-        elif name in (b"content-length", b"transfer-encoding"):
+        elif name == b"location":
+            self._location = value.decode("latin-1")
+        else:
             self._ends_with_connection = False
 
     def on_headers_complete(self) -> None:
-        """Let a stream begin."""
+        """Let a stream begin, unless the answer is interim."""
         assert self._parser is not None
-        self._status = self._parser.get_status_code()
+        status = self._parser.get_status_code()
+        if status == 101:
+            self._refuse("101 Switching Protocols, which no request of ours asked for")
+        elif status < 100:
+            self._refuse(f"status {status}")
+        elif status < 200:
+            self._retry_after = self._location = None
+            return
+        self._status = status
         if self._is_stream:
             self._wake()
 
@@ -179,30 +226,38 @@ class Connection(asyncio.BufferedProtocol):
         """Collect the body; that of an exchange within limits."""
         self._size += len(body)
         if self._size > self._largest and not self._is_stream:
-            self._end(BadResponse(f"an answer of more than {self._largest} bytes"))
-            self.abort()
+            self._refuse(f"more than {self._largest} bytes")
             return
         self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        """The answer is whole."""
+        """Finish the answer; an interim one is followed by another."""
         assert self._parser is not None
+        if not self._status:
+            return
         if not self._parser.should_keep_alive():
             self.close()
         self._finish()
 
     def _send(self, data: bytes) -> None:
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             raise ConnectionLost(_CLOSED, sent=False)
-        self._parts, self._size, self._retry_after = [], 0, None
+        self._parts, self._size, self._overhead = [], 0, 0
+        self._retry_after = self._location = None
         self._status, self._answer, self._error = 0, None, None
         self._has_ended = self._ends_with_connection = False
         self._transport.write(data)
 
     def _finish(self) -> None:
         if not self._has_ended and not self._is_stream:
-            self._answer = Answer(self._status, b"".join(self._parts), self._retry_after)
+            self._answer = Answer(
+                self._status, b"".join(self._parts), self._retry_after, self._location
+            )
         self._end(None)
+
+    def _refuse(self, what: str) -> None:
+        self._end(BadResponse(f"an answer of {what}"))
+        self.abort()
 
     def _end(self, error: Exception | None) -> None:
         if not self._has_ended:

@@ -7,6 +7,7 @@
     │   ├── Timeout             our deadline passed
     │   └── BadResponse         an answer that is too large or not what was asked for
     └── ApiError                the server answered, and said no
+        ├── Redirected          3xx: something before the API server answered; never followed
         ├── Invalid             400, 422 and other refusals of the request itself
         ├── Unauthorized        401
         ├── Forbidden           403
@@ -15,7 +16,7 @@
         │   └── AlreadyExists   409
         ├── Gone                410: the resource version is too old
         ├── TooManyRequests     429
-        └── ServerError         5xx
+        └── ServerError         5xx, and 408 and 425, which ask for the same request again
 
 `classify` is the only place that decides what a controller does next. Bodies that are no
 Kubernetes Status are never quoted, and what is quoted is cut: an error text may end up in
@@ -25,6 +26,7 @@ a log, a condition or an event.
 # ruff: noqa: N818 - the names are what the API server calls these answers
 
 import enum
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -123,6 +125,10 @@ class ApiError(KubeError):
         return any(cause.reason == reason for cause in self.details.causes)
 
 
+class Redirected(ApiError):
+    """The answer points elsewhere; our credentials do not go there."""
+
+
 class Invalid(ApiError):
     """The request itself is wrong."""
 
@@ -161,10 +167,12 @@ class TooManyRequests(ApiError):
 
 
 class ServerError(ApiError):
-    """The server failed."""
+    """The server failed, or gave up waiting for the request."""
 
 
 _BY_CODE: dict[int, type[ApiError]] = {
+    408: ServerError,
+    425: ServerError,
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
@@ -182,8 +190,12 @@ def from_status(status: Status, *, retry_after: float | None = None) -> ApiError
     return _BY_CODE.get(status.code, fallback)(status, retry_after=retry_after)
 
 
-def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """Make the error of a failed request from its code, body and Retry-After header."""
+def from_response(
+    code: int, body: bytes, retry_after: str | None = None, location: str | None = None
+) -> ApiError:
+    """Make the error of a failed request from its code, body and headers."""
+    if 300 <= code < 400:
+        return Redirected(Status(code, "Redirect", _redirect(location)))
     try:
         status = msgspec.json.decode(body, type=Status)
     except msgspec.DecodeError:
@@ -194,6 +206,21 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
     status = msgspec.structs.replace(status, code=code)
     seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
     return from_status(status, retry_after=seconds)
+
+
+def _redirect(location: str | None) -> str:
+    """Say where a redirect points, without its query, which may hold a secret."""
+    try:
+        to = urlsplit(location or "")
+        place = f"{to.scheme}://{to.hostname}" if to.hostname else ""
+        place += to.path
+    except ValueError:
+        place = ""
+    place = "".join(char for char in place if char.isprintable()) or "nowhere"
+    return (
+        f"the server redirects to {shorten(place, 200)}, which is not followed. "
+        "Set the address of the API server itself, not that of a login page or gateway"
+    )
 
 
 def classify(error: BaseException) -> Verdict:

@@ -29,7 +29,6 @@ class Proxied:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
-                ssl=access.tls or True,
                 keepalive_timeout=limits.keep_alive,
                 socket_factory=_open_socket,
             ),
@@ -51,7 +50,10 @@ class Proxied:
         with _translated():
             async with await self._request(method, target, headers, body) as response:
                 content = await self._read(response)
-                return Answer(response.status, content, response.headers.get("Retry-After"))
+                found = response.headers
+                return Answer(
+                    response.status, content, found.get("Retry-After"), found.get("Location")
+                )
 
     async def stream(self, target: str, headers: dict[str, str]) -> "ProxiedStream":
         """Send one request whose answer is read as it comes."""
@@ -68,15 +70,23 @@ class Proxied:
     async def _request(
         self, method: str, target: str, headers: dict[str, str], body: bytes | None
     ) -> aiohttp.ClientResponse:
-        return await self._session.request(
+        response = await self._session.request(
             method,
             URL(self._access.server + target, encoded=True),
             data=body,
             headers=headers,
             allow_redirects=False,
+            # A new context gets new connections, those of the old one go on.
+            ssl=self._access.trusted() or True,
             proxy=self._access.proxy,
             server_hostname=self._access.server_name,
         )
+        if response.status < 200:
+            response.close()
+            raise BadResponse(
+                f"an answer of the status {response.status}, which is not a final one"
+            )
+        return response
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         limit = self._limits.body
@@ -105,6 +115,11 @@ class ProxiedStream:
     def retry_after(self) -> str | None:
         """When the server wants to be asked again, in its own words."""
         return self._response.headers.get("Retry-After")
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect points."""
+        return self._response.headers.get("Location")
 
     async def parts(self, deadline: float) -> list[bytes]:
         """What has come of the body, after waiting for it; nothing is the end of it."""
@@ -138,5 +153,9 @@ def _translated() -> Iterator[None]:
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     family, kind, protocol, _, _ = address
     opened = socket.socket(family, kind, protocol)
-    guard(opened)
+    try:
+        guard(opened)
+    except BaseException:
+        opened.close()
+        raise
     return opened

@@ -53,6 +53,8 @@ class Stream(Protocol):
     def status(self) -> int: ...
     @property
     def retry_after(self) -> str | None: ...
+    @property
+    def location(self) -> str | None: ...
 
     async def parts(self, deadline: float) -> list[bytes]:
         """What has come, after waiting for it; nothing is the end of it."""
@@ -94,7 +96,7 @@ class Transport:
                 code = answer.status
                 if code < 300:
                     return answer.body
-                raise from_response(code, answer.body, answer.retry_after)
+                raise from_response(code, answer.body, answer.retry_after, answer.location)
         except TimeoutError as error:
             raise Timeout(f"no answer in {self._limits.attempt:g} s") from error
         except OSError as error:
@@ -200,7 +202,8 @@ async def _failure(stream: Stream, deadline: float) -> KubeError:
             body += b"".join(parts)
     finally:
         stream.abort()
-    return from_response(stream.status, body[:ERROR_BODY_LIMIT], stream.retry_after)
+    refusal = body[:ERROR_BODY_LIMIT]
+    return from_response(stream.status, refusal, stream.retry_after, stream.location)
 
 
 def _headers(request: Request, authorization: str | None) -> dict[str, str]:

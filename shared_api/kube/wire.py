@@ -108,29 +108,41 @@ class Wire:
             raise ConfigError("a header, such as the token, contains a line break")
         if body is not None:
             lines += f"Content-Length: {len(body)}\r\n"
-        return f"{method} {self._prefix}{target}{self._constant}{lines}\r\n".encode("latin-1")
+        head = f"{method} {self._prefix}{target}{self._constant}{lines}\r\n"
+        try:
+            return head.encode("latin-1")
+        except UnicodeEncodeError:
+            # From None: the cause holds the whole head, and with it the token.
+            raise ConfigError("a header, such as the token, is not Latin-1") from None
 
     def _take(self) -> Connection | None:
         """The connection that was used last; those that were idle for too long go."""
         while self._idle:
             since, connection = self._idle.pop()
-            if connection.is_open and _now() - since < self._limits.keep_alive:
+            is_fresh = connection.is_open and _now() - since < self._limits.keep_alive
+            if is_fresh and connection.is_quiet:
                 return connection
             connection.close()
         return None
 
     async def _connect(self, room: int, largest: int) -> Connection:
         access = self._access
+        tls = access.trusted()
         try:
             async with asyncio.timeout(self._limits.connect):
                 transport, connection = await asyncio.get_running_loop().create_connection(
                     lambda: Connection(room, largest, self._lost),
                     self._host,
                     self._port,
-                    ssl=access.tls,
-                    server_hostname=access.server_name if access.tls is not None else None,
+                    ssl=tls,
+                    server_hostname=access.server_name if tls is not None else None,
                 )
-            guard(transport.get_extra_info("socket"))
+            try:
+                guard(transport.get_extra_info("socket"))
+            except BaseException:
+                # Nobody else knows of it yet.
+                transport.abort()
+                raise
         except OSError as error:  # TimeoutError is one
             raise ConnectionLost(str(error) or type(error).__name__, sent=False) from error
         if not connection.is_lost:

@@ -21,6 +21,8 @@ def api_error(code: int, reason: str = "", **details: object) -> errors.ApiError
         (403, "Forbidden", errors.Forbidden),
         (404, "NotFound", errors.NotFound),
         (405, "MethodNotAllowed", errors.Invalid),
+        (408, "Timeout", errors.ServerError),
+        (425, "TooEarly", errors.ServerError),
         (409, "Conflict", errors.Conflict),
         (409, "AlreadyExists", errors.AlreadyExists),
         (410, "Expired", errors.Gone),
@@ -52,6 +54,8 @@ def test_each_answer_becomes_its_own_error(
         (api_error(401), Verdict.RETRY),
         (api_error(429), Verdict.RETRY),
         (api_error(500), Verdict.RETRY),
+        (api_error(408), Verdict.RETRY),
+        (api_error(307), Verdict.RETRY),
         (errors.Timeout("late"), Verdict.RETRY),
         (errors.ConnectionLost("reset"), Verdict.RETRY),
         (errors.BadResponse("garbage"), Verdict.RETRY),
@@ -64,6 +68,29 @@ def test_each_answer_becomes_its_own_error(
 )
 def test_each_error_has_one_verdict(error: Exception, verdict: Verdict) -> None:
     assert classify(error) is verdict
+
+
+@pytest.mark.parametrize(
+    ("location", "quoted"),
+    [
+        (
+            "https://login.example:8443/sign-in?state=hunter2#hunter2",
+            "https://login.example/sign-in,",
+        ),
+        ("https://me:hunter2@login.example/", "https://login.example/,"),
+        ("/relative\x1b[31m", "/relative[31m,"),
+        ("https://[broken", "nowhere,"),
+        (None, "nowhere,"),
+        ("/" + "x" * 9999, "…,"),
+    ],
+)
+def test_a_redirect_says_where_it_points_and_no_secret(location: str | None, quoted: str) -> None:
+    error = from_response(302, b"<html>hunter2</html>", None, location)
+
+    assert type(error) is errors.Redirected
+    assert quoted in str(error)
+    assert "hunter2" not in str(error)
+    assert str(error).endswith("gateway"), "the remedy is never cut off"
 
 
 def test_a_body_that_is_no_status_is_not_quoted() -> None:

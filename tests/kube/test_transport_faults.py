@@ -10,6 +10,7 @@ from shared_api.kube.errors import (
     BadResponse,
     ConnectionLost,
     Invalid,
+    Redirected,
     ServerError,
     Timeout,
     TooManyRequests,
@@ -191,12 +192,26 @@ async def test_a_page_of_a_proxy_is_no_object() -> None:
 async def test_a_redirect_is_not_followed_with_our_credentials() -> None:
     async with (
         ScriptedServer([answer(200, OBJECT)]) as elsewhere,
-        scripted(answer(302, b"", Location=elsewhere.url)) as (_, client),
+        scripted(answer(302, b"", Location=f"{elsewhere.url}/login?t=hunter2")) as (_, client),
     ):
-        with pytest.raises(Invalid):
-            await get(client)
+        for ask in (get, lines):
+            with pytest.raises(
+                Redirected, match=r"302 Redirect: .*127\.0\.0\.1/login, which"
+            ) as caught:
+                await ask(client)
+            assert "hunter2" not in str(caught.value)
 
     assert elsewhere.received == []
+
+
+@pytest.mark.parametrize("code", [408, 425])
+async def test_a_server_that_did_not_wait_is_asked_again(code: int) -> None:
+    async with scripted(failure(code, "Timeout"), answer(200, OBJECT)) as (_, client):
+        assert (await get(client)).metadata.uid == "c"
+    async with scripted(failure(code, "Timeout"), answer(201, OBJECT)) as (server, client):
+        with pytest.raises(ServerError):
+            await create(client)
+    assert len(server.received) == 1, "a create may have been carried out"
 
 
 async def test_what_is_no_http_is_a_lost_connection() -> None:
