@@ -18,7 +18,7 @@ from core_operator.children import (
     telling,
     unwanted,
 )
-from core_operator.plan.autoscalers import autoscaler_name, autoscalers, remembered_size
+from core_operator.plan.autoscalers import autoscaled, autoscalers, remembered_size
 from core_operator.plan.expansion import Expansion
 from core_operator.plan.statuses.reasons import Blocking
 from core_operator.workshop import Workshop
@@ -48,10 +48,9 @@ class Autoscaling:
     async def settle(self, pcs: PodCliqueSet, expansion: Expansion, behalf: Behalf) -> None:
         """Make the autoscalers of one set as they should be."""
         uid = pcs.metadata.uid or ""
-        manifests = list(autoscalers(pcs, expansion))
-        named = [autoscaler_name(manifest) for manifest in manifests]
+        named = (scaled.name for scaled in autoscaled(expansion))
         family = Family(
-            tuple(Wanted(self._target, manifest) for manifest in manifests),
+            (Wanted(self._target, manifest) for manifest in autoscalers(pcs, expansion)),
             tuple(unwanted(self._target, self._cache.by_index(OWNER, uid), named, uid)),
         )
         parallel = self._shop.settings.concurrency.writes

@@ -13,6 +13,7 @@ may be mended.
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
 from core_operator.plan.pods import is_live
@@ -186,7 +187,8 @@ class WithPods:
 class Family:
     """The children of one object: those that should exist, and those that should not."""
 
-    wanted: tuple[Write, ...]
+    wanted: Iterable[Write]
+    """Best made one by one while they are written: thousands of manifests are a lot of memory."""
     unwanted: tuple[Removal, ...] = ()
 
 
@@ -279,7 +281,9 @@ async def settle(
     async def remove(child: Removal) -> None:
         await child.remove(applier, behalf)
 
-    await slow_start(family.wanted, only_while(still, write), limit=parallel, first=AT_ONCE)
+    # What nobody wants any more is not even made.
+    wanted = takewhile(lambda _: still(), family.wanted)
+    await slow_start(wanted, only_while(still, write), limit=parallel, first=AT_ONCE)
     await slow_start(family.unwanted, only_while(still, remove), limit=parallel, first=AT_ONCE)
     if not still():
         raise WaitForEvent(f"{behalf.key} has changed while its children were being made")

@@ -83,7 +83,7 @@ class PodCliqueSetReconciler:
             self._shop.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
             raise Terminal(note)
         self._sharing.ensure_possible(pcs)
-        family = Family(tuple(self._wanted(pcs, expansion)), tuple(self._unwanted(pcs, expansion)))
+        family = Family(self._wanted(pcs, expansion), tuple(self._unwanted(pcs, expansion)))
         behalf = Behalf(key, pcs.metadata.uid)
         try:
             await self._sharing.settle_set(pcs, behalf)

@@ -60,12 +60,12 @@ class ScalingGroupReconciler:
             raise WaitForEvent(expansion.too_large)
         self._sharing.ensure_possible(pcs)
         uid = found.metadata.uid or ""
-        wanted = tuple(self._wanted(pcs, found.object))
         live = self._view.caches.cliques.by_index(OWNER, uid)
         going = unwanted(self._cliques, live, (clique.name for clique in instances), uid)
         behalf = Behalf(key, uid)
         try:
             await self._sharing.settle_group(pcs, found.object, behalf)
+            wanted = self._wanted(pcs, found.object)
             family = Family(wanted, tuple(WithPods(self._shop, clique) for clique in going))
             parallel = self._shop.settings.concurrency.writes
             still = partial(is_as_seen, self._view.caches.groups, found)

@@ -18,11 +18,12 @@ from core_operator.plan.claims import (
     clique_claims,
     external_templates,
     group_claims,
+    is_granted,
     set_claims,
     shares_claims,
 )
 from core_operator.plan.compute_domains import COMPUTE_DOMAINS, domain_manifest, domains
-from core_operator.plan.expansion import clique_named
+from core_operator.plan.expansion import MOST_CLAIMS, claim_count, clique_named
 from core_operator.plan.pod_claims import claims_of_pod, with_claims
 from core_operator.plan.preparation import index_of
 from core_operator.plan.statuses.reasons import Blocked, Blocking
@@ -34,7 +35,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.outcome import Terminal, WaitForEvent
 from shared_api.runtime.predicates import controller_uid
 from shared_api.runtime.writing import Behalf, Target
 
@@ -99,6 +100,9 @@ class Sharing:
         if found is not None and found.template.resource_sharing:
             indexes = (index_of(pod) for pod in self._view.pods_of(clique))
             used = [index for index in indexes if index is not None]
+            self._ensure_size(
+                clique, claim_count(found.template.resource_sharing, clique.spec.replicas)
+            )
             wanted = clique_claims(pcs, found, clique.spec.replicas, used)
             await self._settle(pcs, clique, wanted, behalf)
 
@@ -109,6 +113,16 @@ class Sharing:
             return pod
         claiming = with_claims(pod, claims_of_pod(pcs, found, _index(pod)))
         return compute_domains.with_domain(claiming, pcs, found) if self._is_on else claiming
+
+    def _ensure_size(self, clique: PodClique, claims: int) -> None:
+        """Go on only if a PodClique in its live size, which the set does not know, is not too large."""
+        if claims > MOST_CLAIMS:
+            note = (
+                f"a PodClique has at most {MOST_CLAIMS} ResourceClaims: {clique.spec.replicas} pods"
+                f" would have {claims}. Lower replicas, or share fewer claims"
+            )
+            self._shop.note_problem(clique, Blocked(Blocking.TOO_LARGE, note))
+            raise Terminal(note)
 
     def _refusal(self, pcs: PodCliqueSet) -> Blocked | None:
         return self._claims_refusal(pcs) or self._domains_refusal(pcs)
@@ -122,11 +136,22 @@ class Sharing:
                     f"resourceSharing needs {kind.api_version}, which this cluster does not serve"
                 )
                 return Blocked(Blocking.RESOURCE_API_MISSING, note)
-        needed = external_templates(pcs)
-        missing = [str(key) for key in needed if key not in self._caches.claim_templates]
+        templates, own = self._caches.claim_templates, pcs.metadata.namespace or ""
+        needed = [(key, templates.get(key)) for key in external_templates(pcs)]
+        missing = [str(key) for key, found in needed if found is None and key.namespace == own]
         if missing:
             note = f"there is no ResourceClaimTemplate {', '.join(missing)}"
             return Blocked(Blocking.CLAIM_TEMPLATE_MISSING, note)
+        denied = [key for key, found in needed if found is None or not is_granted(pcs, found)]
+        if denied:
+            # One message for both cases: what other namespaces have is nobody's business.
+            note = (
+                f"ResourceClaimTemplate {', '.join(map(str, denied))} does not exist or is not"
+                f" shared with namespace {own}. Its owner can share it: kubectl annotate"
+                f" --namespace={denied[0].namespace} resourceclaimtemplate {denied[0].name}"
+                f" {names.ANNOTATION_SHARE_WITH}={own}"
+            )
+            return Blocked(Blocking.CLAIM_TEMPLATE_NOT_GRANTED, note)
         return None
 
     def _domains_refusal(self, pcs: PodCliqueSet) -> Blocked | None:
@@ -151,10 +176,10 @@ class Sharing:
         present = self._caches.claims.by_index(OWNER, uid)
         if not claims and not present:
             return
-        wanted = [write for claim in claims if (write := self._write(pcs, owner, claim))]
+        wanted = (write for claim in claims if (write := self._write(pcs, owner, claim)))
         named = [claim.name for claim in claims]
         going = unwanted(self._claims, present, named, uid)
-        await self._carry_out(owner, Family(tuple(wanted), tuple(going)), behalf)
+        await self._carry_out(owner, Family(wanted, tuple(going)), behalf)
 
     def _write(self, pcs: PodCliqueSet, owner: KubeObject, claim: Claim) -> Write | None:
         """What is to be done about a claim; nothing if it is there, ours and labelled."""
@@ -166,7 +191,11 @@ class Sharing:
                 return None
             return _Relabel(self._claims, found, claim.labels)
         reference = naming.controller_reference(owner)
-        manifest = claim_manifest(pcs, claim, reference, self._caches.claim_templates.get)
+        try:
+            manifest = claim_manifest(pcs, claim, reference, self._caches.claim_templates.get)
+        except LookupError as error:
+            # It went, or its grant, while others were being made.
+            raise WaitForEvent(str(error)) from error
         return Wanted(self._claims, manifest)
 
     async def _settle_domains(self, pcs: PodCliqueSet, behalf: Behalf) -> None:
@@ -176,8 +205,8 @@ class Sharing:
         if wanted or present:
             named = [domain.name for domain in wanted]
             going = unwanted(self._domains, present, named, uid)
-            writes = [Wanted(self._domains, domain_manifest(pcs, domain)) for domain in wanted]
-            await self._carry_out(pcs, Family(tuple(writes), tuple(going)), behalf)
+            writes = (Wanted(self._domains, domain_manifest(pcs, domain)) for domain in wanted)
+            await self._carry_out(pcs, Family(writes, tuple(going)), behalf)
 
     async def _carry_out(self, owner: KubeObject, family: Family, behalf: Behalf) -> None:
         parallel = self._shop.settings.concurrency.writes

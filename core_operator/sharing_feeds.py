@@ -1,17 +1,16 @@
 """What wakes whom about claims, ComputeDomains and what they are made of.
 
 A claim or a domain that goes, or loses what we wrote, wakes its owner; that it is allocated or
-reserved wakes nobody. A claim template that appears, and an API that appears or goes, wakes the
-sets that need it with all that is theirs.
+reserved wakes nobody. A claim template that appears or is shared with other namespaces than
+before, and an API that appears or goes, wakes the sets that need it with all that is theirs.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core_operator.caches import CLAIM_TEMPLATE, OWNER, Caches
-from core_operator.plan.claims import ClaimTemplate, shares_claims
+from core_operator.plan.claims import ClaimTemplate, grant, shares_claims
 from core_operator.plan.compute_domains import asks_for_group
-from core_operator.wakes import is_new
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import PodCliqueSet
@@ -51,7 +50,7 @@ def feed_sharing(caches: Caches, queues: SharingQueues) -> None:
                     queues.cliques.add(key_of(clique))
 
     def on_template(old: ClaimTemplate | None, new: ClaimTemplate | None) -> None:
-        if new is not None and is_new(old, new):
+        if new is not None and (old is None or grant(old) != grant(new)):
             wake(caches.sets.by_index(CLAIM_TEMPLATE, str(key_of(new))))
 
     def on_offer(resource: Resource) -> None:

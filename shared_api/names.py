@@ -43,6 +43,7 @@ COMPONENT_COMPUTE_DOMAIN = "pcs-computedomain"
 # Annotations that users write.
 ANNOTATION_SCHEDULER_BACKEND = "grove.io/scheduler-backend"
 ANNOTATION_MNNVL_GROUP = "grove.io/mnnvl-group"
+ANNOTATION_SHARE_WITH = "grove.io/share-with"
 ANNOTATION_RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
 ANNOTATION_DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
 

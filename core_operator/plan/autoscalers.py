@@ -6,6 +6,7 @@ made in the size that its autoscaler last wanted, within the bounds of today.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -38,24 +39,30 @@ class Autoscaler(msgspec.Struct, frozen=True, gc=False):
     status: AutoscalerStatus = AutoscalerStatus()
 
 
-def autoscalers(pcs: PodCliqueSet, expansion: Expansion) -> Iterator[JsonObject]:
-    """The autoscalers that the set should have."""
+class Autoscaled(NamedTuple):
+    """A PodClique or scaling group that should have an autoscaler, which is named like it."""
+
+    kind: type[KubeObject]
+    name: str
+    config: AutoScalingConfig
+    replicas: int
+
+
+def autoscaled(expansion: Expansion) -> Iterator[Autoscaled]:
+    """Return what of a set should have an autoscaler."""
     for clique in standalone_cliques(expansion):
         config = clique.template.spec.auto_scaling_config
         if config is not None:
-            replicas = clique.template.spec.replicas
-            yield _autoscaler(pcs, PodClique, clique.name, config, replicas)
+            yield Autoscaled(PodClique, clique.name, config, clique.template.spec.replicas)
     for group in expansion.groups:
-        if group.config.scale_config is not None:
-            config, replicas = group.config.scale_config, group.config.replicas
-            yield _autoscaler(pcs, PodCliqueScalingGroup, group.name, config, replicas)
+        config = group.config.scale_config
+        if config is not None:
+            yield Autoscaled(PodCliqueScalingGroup, group.name, config, group.config.replicas)
 
 
-def autoscaler_name(manifest: JsonObject) -> str:
-    """The name of an autoscaler as it was planned."""
-    metadata = manifest["metadata"]
-    assert isinstance(metadata, dict)
-    return str(metadata["name"])
+def autoscalers(pcs: PodCliqueSet, expansion: Expansion) -> Iterator[JsonObject]:
+    """The autoscalers that the set should have."""
+    return (_autoscaler(pcs, scaled) for scaled in autoscaled(expansion))
 
 
 def remembered_size(
@@ -91,13 +98,8 @@ def _lowest(config: AutoScalingConfig, replicas: int) -> int:
     return replicas if config.min_replicas is None else config.min_replicas
 
 
-def _autoscaler(
-    pcs: PodCliqueSet,
-    kind: type[KubeObject],
-    target: str,
-    config: AutoScalingConfig,
-    replicas: int,
-) -> JsonObject:
+def _autoscaler(pcs: PodCliqueSet, scaled: Autoscaled) -> JsonObject:
+    kind, target, config, replicas = scaled
     spec: JsonObject = {
         "scaleTargetRef": {"apiVersion": kind.API_VERSION, "kind": kind.KIND, "name": target},
         "minReplicas": _lowest(config, replicas),

@@ -2,7 +2,8 @@
 
 A claim belongs to the level at which it is shared, a set, a scaling group or a PodClique, and
 goes with it; names and labels are Grove's. What a template says is copied once, when the claim
-is made: the server lets nobody change what is claimed, so a claim that is there is right.
+is made: the server lets nobody change what is claimed, so a claim that is there is right. A
+template of another namespace is copied only if its annotation grants that.
 Which pods use which claim is said in `pod_claims`.
 """
 
@@ -85,6 +86,18 @@ def external_templates(pcs: PodCliqueSet) -> tuple[ObjectKey, ...]:
     return tuple(dict.fromkeys(key for key in found if key is not None))
 
 
+def grant(template: ClaimTemplate) -> frozenset[str]:
+    """Return the namespaces that may copy a template besides its own; `*` is all of them."""
+    listed = template.metadata.annotations.get(names.ANNOTATION_SHARE_WITH, "")
+    return frozenset(listed.replace(" ", "").split(",")) - {""}
+
+
+def is_granted(pcs: PodCliqueSet, template: ClaimTemplate) -> bool:
+    """Return whether a set may copy a template."""
+    own = pcs.metadata.namespace or ""
+    return template.metadata.namespace == own or not grant(template).isdisjoint((own, "*"))
+
+
 def shares_claims(pcs: PodCliqueSet) -> bool:
     """Tell whether pods of the set share any claim."""
     return any(True for _ in _all_sharing(pcs))
@@ -93,7 +106,7 @@ def shares_claims(pcs: PodCliqueSet) -> bool:
 def claim_manifest(
     pcs: PodCliqueSet, claim: Claim, owner: OwnerReference, find: FindTemplate
 ) -> JsonObject:
-    """The claim as it is created; its template must exist."""
+    """The claim as it is created; LookupError unless its template exists and may be copied."""
     content = _content(pcs, claim.sharing, find)
     metadata: JsonObject = {
         "name": claim.name,
@@ -157,8 +170,8 @@ def _content(pcs: PodCliqueSet, sharing: ResourceSharingSpec, find: FindTemplate
         templates = pcs.spec.template.resource_claim_templates
         return next(found.template_spec for found in templates if found.name == sharing.name)
     found = find(key)
-    if found is None:
-        raise LookupError(f"there is no ResourceClaimTemplate {key}")
+    if found is None or not is_granted(pcs, found):
+        raise LookupError(f"there is no ResourceClaimTemplate {key} to copy")
     return found.spec
 
 

@@ -4,19 +4,31 @@ This is the only place that decides which PodCliques, scaling groups and gangs a
 of, in the order that Grove lists them. Every clique is in exactly one gang: the base gang of
 its replica, or, for a group replica at or above the group's minAvailable, a gang of its own.
 An expansion of thousands of gangs is made once and then looked up by name. It ends with the last
-replica that fits into a limit: all of it is held in memory, in a process that serves everybody.
+replica that fits into the limits: all of it is held in memory, in a process that serves everybody.
+Pods and ResourceClaims are counted. Every PodClique has a pod and every scaling group, PodGang,
+Service, autoscaler and ComputeDomain belongs to a PodClique, so that of none there are many more.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core_operator.plan import naming
 from core_operator.plan.history import template_hashes
-from shared_api.models import PodCliqueScalingGroupConfig, PodCliqueSet, PodCliqueTemplateSpec
+from shared_api.models import (
+    MAX_CLAIMS,
+    PodCliqueScalingGroupConfig,
+    PodCliqueSet,
+    PodCliqueTemplateSpec,
+    ResourceSharingScope,
+    ResourceSharingSpec,
+)
 
 MOST_PODS = 20_000
 """Of one set, as its templates and the live sizes of its scaling groups have it."""
+
+MOST_CLAIMS = MAX_CLAIMS
+"""ResourceClaims of one set, counted like its pods, and of one PodClique in its live size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,12 @@ def min_available(template: PodCliqueTemplateSpec) -> int:
     return template.spec.min_available or template.spec.replicas
 
 
+def claim_count(shared: Sequence[ResourceSharingSpec], replicas: int) -> int:
+    """Return how many ResourceClaims a level with this many replicas has."""
+    each = sum(sharing.scope is ResourceSharingScope.PER_REPLICA for sharing in shared)
+    return len(shared) - each + each * replicas
+
+
 def expand(
     pcs: PodCliqueSet,
     group_replicas: Mapping[str, int],
@@ -128,18 +146,22 @@ def expand(
     groups: list[GroupInstance] = []
     base_gangs: list[GangInstance] = []
     scaled_gangs: list[GangInstance] = []
-    pods, too_large = 0, ""
+    pods, claims, too_large = 0, claim_count(pcs.spec.template.resource_sharing, 0), ""
     for index in range(pcs.spec.replicas):
         replica_groups = tuple(_groups(pcs, index, group_replicas))
-        more = templates.pods(replica_groups)
+        more_pods, more_claims = templates.sizes(replica_groups)
         # Before any of it is made: a number that somebody mistyped must not cost memory.
-        if pods + more > MOST_PODS:
+        found = (MOST_PODS, "pods", pods, more_pods)
+        if pods + more_pods <= MOST_PODS:
+            found = (MOST_CLAIMS, "ResourceClaims", claims, more_claims)
+        most, kind, so_far, more = found
+        if so_far + more > most:
             too_large = (
-                f"a set has at most {MOST_PODS} pods: {index} of {pcs.spec.replicas} replicas have"
-                f" {pods}, the next would have {more}"
+                f"a set has at most {most} {kind}: {index} of {pcs.spec.replicas} replicas have"
+                f" {so_far}, the next would have {more}. Lower replicas, or make several sets"
             )
             break
-        pods += more
+        pods, claims = pods + more_pods, claims + more_claims
         gangs = tuple(_gangs(templates, index, replica_groups))
         groups.extend(replica_groups)
         base_gangs.append(gangs[0])
@@ -161,18 +183,25 @@ class _Templates:
         self.standalone = tuple(c for c in template.cliques if c.name not in grouped)
         self._by_name = {clique.name: clique for clique in template.cliques}
         self._hashes = hashes
+        shared = template.resource_sharing
+        pods, claims = _sizes(self.standalone)
+        self._own = pods, claims + claim_count(shared, 1) - claim_count(shared, 0)
+        configs = template.pod_clique_scaling_groups
+        self._of_copies = {config.name: _sizes(self.of_group(config)) for config in configs}
 
     def hash_of(self, template: PodCliqueTemplateSpec) -> str:
         """The hash of one of the cliques."""
         return self._hashes[template.name]
 
-    def pods(self, groups: Iterable[GroupInstance]) -> int:
-        """How many pods one replica with these groups has."""
-        copies = ((group.replicas, self.of_group(group.config)) for group in groups)
-        return sum(template.spec.replicas for template in self.standalone) + sum(
-            replicas * sum(template.spec.replicas for template in of_copy)
-            for replicas, of_copy in copies
-        )
+    def sizes(self, groups: Iterable[GroupInstance]) -> tuple[int, int]:
+        """Return how many pods and ResourceClaims one replica with these groups has."""
+        pods, claims = self._own
+        for group in groups:
+            of_copy = self._of_copies[group.config.name]
+            pods += group.replicas * of_copy[0]
+            claims += group.replicas * of_copy[1]
+            claims += claim_count(group.config.resource_sharing, group.replicas)
+        return pods, claims
 
     def of_group(self, config: PodCliqueScalingGroupConfig) -> Iterator[PodCliqueTemplateSpec]:
         """The cliques of a group, in the order in which it names them."""
@@ -180,6 +209,15 @@ class _Templates:
             template = self._by_name.get(name)
             if template is not None:
                 yield template
+
+
+def _sizes(templates: Iterable[PodCliqueTemplateSpec]) -> tuple[int, int]:
+    """Return how many pods and ResourceClaims one PodClique of each template has, all together."""
+    pods = claims = 0
+    for template in templates:
+        pods += template.spec.replicas
+        claims += claim_count(template.resource_sharing, template.spec.replicas)
+    return pods, claims
 
 
 def _groups(

@@ -83,6 +83,7 @@ from shared_api.models.podgang import (
 )
 from shared_api.models.schema import JsonObject
 from shared_api.models.sharing import (
+    MAX_CLAIMS,
     PodCliqueSetResourceSharingSpec,
     PodCliqueSetSharingFilter,
     ResourceClaimTemplateConfig,
@@ -103,6 +104,7 @@ from shared_api.models.topology import (
 )
 
 __all__ = [
+    "MAX_CLAIMS",
     "MAX_REPLICAS",
     "PLACEHOLDERS",
     "AfterBound",

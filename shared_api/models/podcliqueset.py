@@ -25,6 +25,7 @@ from shared_api.models.podcliqueset_status import PodCliqueSetStatus
 from shared_api.models.schema import Markers, Rule, list_map, rules
 from shared_api.models.sharing import (
     FIXED_SHARING,
+    MAX_CLAIMS,
     MAX_SHARED,
     PodCliqueSetResourceSharingSpec,
     ResourceClaimTemplateConfig,
@@ -132,8 +133,32 @@ class PodCliqueSetTemplateSpec(KubeModel):
     """Cliques that are scaled together."""
 
 
+def _per_replica(path: str) -> str:
+    return f"(has({path}) ? size({path}.filter(s, s.scope == 'PerReplica')) : 0)"
+
+
+_PER_SET = _per_replica("self.template.resourceSharing")
+_PER_CLIQUE = (
+    f"self.template.cliques.map(c, c.spec.replicas * {_per_replica('c.resourceSharing')}).sum()"
+)
+_SCALED = "self.template.podCliqueScalingGroups"
+_PER_GROUP = f"(has({_SCALED}) ? {_SCALED}.map(g, g.replicas * {_per_replica('g.resourceSharing')}).sum() : 0)"
+# Not less than this: what the cliques of a scaling group share comes on top for each replica of it.
+_CLAIMS = f"self.replicas * ({_PER_SET} + {_PER_CLIQUE} + {_PER_GROUP})"
+
+
 class PodCliqueSetSpec(KubeModel):
     """A number of replicas of a template."""
+
+    RULES: ClassVar = (
+        Rule(
+            check=f"{_CLAIMS} <= {MAX_CLAIMS}",
+            message=f"a set has at most {MAX_CLAIMS} ResourceClaims",
+            detail=f"""'a set has at most {MAX_CLAIMS} ResourceClaims: %d replicas would have %d. Lower
+                replicas, or make several sets'.format([self.replicas, {_CLAIMS}])""",
+            field=".replicas",
+        ),
+    )
 
     replicas: SetReplicas = 0
     """Number of replicas."""

@@ -43,6 +43,9 @@ _CLAIM_TEMPLATE: JsonObject = {
 MAX_SHARED = 32
 """Bound of every list of claims: rules look each entry up in the templates."""
 
+MAX_CLAIMS = 20_000
+"""ResourceClaims that one set may have in all."""
+
 
 class ResourceClaimTemplateConfig(KubeModel):
     """A claim template that lives in the set."""
@@ -84,7 +87,9 @@ class ResourceSharingSpec(KubeModel):
     """Name of the claim template: one of this set, else a ResourceClaimTemplate object."""
 
     namespace: Annotated[str, Field(max_length=63)] | None = None
-    """Namespace of the ResourceClaimTemplate object; that of the set when absent."""
+    """Namespace of the ResourceClaimTemplate object; that of the set when absent.
+
+    A template of another namespace must list this one in its annotation grove.io/share-with."""
 
     scope: ResourceSharingScope
     """AllReplicas: one claim for all replicas of this level. PerReplica: one for each."""

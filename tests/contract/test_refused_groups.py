@@ -208,6 +208,33 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: packDomain"
         " is deprecated and refused in new objects: use pack.required",
     ),
+    "more claims than one set may have": (
+        {
+            "spec.replicas": 10_000,
+            f"{TEMPLATE}.resourceSharing": [
+                {"name": f"c{number}", "scope": "PerReplica"} for number in range(32)
+            ],
+        },
+        "spec.replicas: Invalid value: a set has at most 20000 ResourceClaims: 10000 replicas would"
+        " have 320000. Lower replicas, or make several sets",
+    ),
+    "more claims of cliques and scaling groups than one set may have": (
+        {
+            "spec.replicas": 1000,
+            f"{A}.resourceSharing": [{"name": "c", "scope": "PerReplica"}],
+            f"{A}.spec.replicas": 11,
+            GROUPS: [
+                scaling_group(
+                    "g",
+                    "b",
+                    replicas=5,
+                    resourceSharing=[{"name": name, "scope": "PerReplica"} for name in ("d", "e")],
+                )
+            ],
+        },
+        "spec.replicas: Invalid value: a set has at most 20000 ResourceClaims: 1000 replicas would"
+        " have 21000. Lower replicas, or make several sets",
+    ),
     "constraints of different topologies": (
         {
             f"{TEMPLATE}.topologyConstraint": pack(),

@@ -5,7 +5,7 @@ import pytest
 from core_operator.plan.autoscalers import (
     Autoscaler,
     AutoscalerStatus,
-    autoscaler_name,
+    autoscaled,
     autoscalers,
     remembered_groups,
     remembered_size,
@@ -38,8 +38,10 @@ def planned(pcs: PodCliqueSet) -> list[JsonObject]:
 
 
 def test_each_replica_has_its_own_autoscalers_under_the_names_of_what_they_scale() -> None:
-    names_ = [autoscaler_name(found) for found in planned(workload(replicas=2))]
-    assert names_ == ["w-0-a", "w-1-a", "w-0-g", "w-1-g"]
+    pcs = workload(replicas=2)
+    named = [scaled.name for scaled in autoscaled(expand(pcs, {}))]
+    assert named == ["w-0-a", "w-1-a", "w-0-g", "w-1-g"]
+    assert [found["metadata"]["name"] for found in planned(pcs)] == named  # type: ignore[index,call-overload]
 
 
 def test_an_autoscaler_is_labelled_owned_and_aimed_as_in_grove() -> None:

@@ -15,7 +15,7 @@ from core_operator.plan.expansion import CliqueInstance, clique_named, expand
 from core_operator.plan.naming import controller_reference
 from core_operator.plan.pod_claims import claims_of_pod, local_name, with_claims
 from shared_api import names
-from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.models import JsonObject, PodCliqueSet
 from tests.plan.samples import NAMESPACE, clique, group, pod_clique_set, worked_example
 
@@ -176,9 +176,40 @@ def test_a_template_that_is_not_in_the_set_is_an_object_of_its_or_another_namesp
     keys = external_templates(pcs)
     assert keys == (ObjectKey(NAMESPACE, "near"), ObjectKey("other", "far"))
     near = next(claim for claim in set_claims(pcs) if claim.sharing.name == "near")
-    found = {keys[0]: ClaimTemplate(spec={"spec": {**REQUEST}})}
+    found = {keys[0]: ClaimTemplate(Metadata(namespace=NAMESPACE), {"spec": {**REQUEST}})}
     made = claim_manifest(pcs, near, controller_reference(pcs), found.get)
     assert made["spec"] == REQUEST
+
+
+@pytest.mark.parametrize(
+    ("annotation", "granted"),
+    [
+        (None, False),
+        ("", False),
+        (",", False),
+        ("team-b", False),
+        (f"{NAMESPACE}-b", False),
+        (f"not-{NAMESPACE}", False),
+        (NAMESPACE, True),
+        (f"team-b, {NAMESPACE}", True),
+        ("*", True),
+        ("team-b,*", True),
+        ("team-*", False),
+    ],
+)
+def test_a_template_of_another_namespace_is_copied_only_with_a_grant(
+    annotation: str | None, granted: bool
+) -> None:
+    pcs = pod_clique_set(clique("a"), resourceSharing=[shared("far", ALL, namespace="other")])
+    annotations = {} if annotation is None else {"grove.io/share-with": annotation}
+    far = ClaimTemplate(Metadata(namespace="other", annotations=annotations), {"spec": {**REQUEST}})
+    (claim,) = set_claims(pcs)
+    if granted:
+        made = claim_manifest(pcs, claim, controller_reference(pcs), lambda _: far)
+        assert made["spec"] == REQUEST
+    else:
+        with pytest.raises(LookupError, match="other/far"):
+            claim_manifest(pcs, claim, controller_reference(pcs), lambda _: far)
 
 
 def test_a_set_that_shares_nothing_is_left_alone() -> None:

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core_operator.plan.autoscalers import autoscaled
+from core_operator.plan.claims import clique_claims, group_claims, set_claims
+from core_operator.plan.compute_domains import domains
 from core_operator.plan.expansion import (
+    MOST_CLAIMS,
     MOST_PODS,
     Expansion,
     clashing_names,
@@ -229,3 +233,71 @@ def test_a_set_that_is_too_large_says_so_and_is_expanded_as_far_as_it_fits(
     assert words in expansion.too_large
     assert expansion.too_large.startswith("a set has at most 20000 pods: ")
     assert sum(one.template.spec.replicas for one in expansion.cliques) <= MOST_PODS
+
+
+def sharing(count: int, scope: str) -> list[dict[str, object]]:
+    return [{"name": f"claim-{number}", "scope": scope} for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("pcs", "live", "words"),
+    [
+        (
+            pod_clique_set(clique("a"), replicas=10_000, resourceSharing=sharing(32, "PerReplica")),
+            {},
+            "625 of 10000 replicas have 20000, the next would have 32",
+        ),
+        (
+            pod_clique_set(
+                clique("a", 5, resourceSharing=sharing(32, "PerReplica")),
+                replicas=1000,
+                resourceSharing=sharing(2, "AllReplicas"),
+            ),
+            {},
+            "124 of 1000 replicas have 19842, the next would have 160",
+        ),
+        (
+            pod_clique_set(
+                clique("a", resourceSharing=sharing(1, "AllReplicas")),
+                groups=(group("g", "a", resourceSharing=sharing(31, "PerReplica")),),
+                replicas=2,
+            ),
+            {"w-1-g": 10_000},
+            "1 of 2 replicas have 32, the next would have 320000",
+        ),
+    ],
+    ids=["of the set", "of a clique", "of a group that was scaled"],
+)
+def test_a_set_with_too_many_claims_says_so_before_any_of_it_is_made(
+    pcs: PodCliqueSet, live: dict[str, int], words: str
+) -> None:
+    expansion = expand(pcs, live)
+    assert words in expansion.too_large
+    assert expansion.too_large.startswith("a set has at most 20000 ResourceClaims: ")
+    assert expansion.too_large.endswith(". Lower replicas, or make several sets")
+    assert claims_in(pcs, expansion) <= MOST_CLAIMS
+
+
+def claims_in(pcs: PodCliqueSet, expansion: Expansion) -> int:
+    """The claims that are made of an expansion."""
+    made = len(expansion.gangs and {gang.pcs_index for gang in expansion.gangs})
+    of_set = set_claims(
+        pcs.model_copy(update={"spec": pcs.spec.model_copy(update={"replicas": made})})
+    )
+    of_groups = (group_claims(pcs, one) for one in expansion.groups)
+    of_cliques = (
+        clique_claims(pcs, one, one.template.spec.replicas, ()) for one in expansion.cliques
+    )
+    return len(of_set) + sum(map(len, of_groups)) + sum(map(len, of_cliques))
+
+
+@QUICK
+@given(st.data(), workloads())
+def test_no_kind_has_many_more_objects_than_the_set_has_pods(
+    data: st.DataObject, pcs: PodCliqueSet
+) -> None:
+    expansion = expand(pcs, data.draw(live_sizes(pcs)))
+    pods = sum(one.template.spec.replicas for one in expansion.cliques)
+    counted = (expansion.cliques, expansion.groups, expansion.gangs, domains(pcs))
+    assert all(len(found) <= pods for found in counted)
+    assert len(list(autoscaled(expansion))) <= 2 * pods

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -32,9 +33,49 @@ async def test_what_is_under_way_when_one_fails_may_finish_and_all_errors_are_to
             raise refusal(500, f"Broken{number}")
         finished.append(number)
 
-    with pytest.raises(ExceptionGroup, match="2 of 100 writes failed"):
+    with pytest.raises(ExceptionGroup, match="2 of 7 writes failed"):
         await slow_start(range(100), call, limit=8)
     assert finished == [0, 1, 2, 5, 6]
+
+
+async def test_an_item_is_asked_for_when_its_turn_comes_and_dropped_afterwards() -> None:
+    class Item:
+        """What one call needs."""
+
+    alive: weakref.WeakSet[Item] = weakref.WeakSet()
+    most = 0
+
+    def items() -> Iterator[Item]:
+        nonlocal most
+        for _ in range(1000):
+            item = Item()
+            alive.add(item)
+            most = max(most, len(alive))
+            yield item
+            del item
+
+    async def call(item: Item) -> None:
+        await asyncio.sleep(1)
+
+    await slow_start(items(), call, limit=8)
+    # Those under way, the one that is being made, and two that tell whether there are many.
+    assert most <= 8 + 1 + 2
+
+
+async def test_what_runs_may_finish_when_the_next_item_cannot_be_made() -> None:
+    finished: list[int] = []
+
+    def items() -> Iterator[int]:
+        yield from range(4)
+        raise LookupError("no fifth")
+
+    async def call(number: int) -> None:
+        await asyncio.sleep(1)
+        finished.append(number)
+
+    with pytest.raises(LookupError, match="no fifth"):
+        await slow_start(items(), call, limit=8, first=8)
+    assert finished == [0, 1, 2, 3]
 
 
 async def test_a_defect_in_a_call_is_not_taken_for_a_refusal() -> None:

@@ -50,6 +50,7 @@ class Blocking(StrEnum):
     AUTOSCALER_REFUSED = "AutoscalerRefused"
     RESOURCE_API_MISSING = "ResourceAPIMissing"
     CLAIM_TEMPLATE_MISSING = "ResourceClaimTemplateMissing"
+    CLAIM_TEMPLATE_NOT_GRANTED = "ResourceClaimTemplateNotGranted"
     CLAIM_REFUSED = "ResourceClaimRefused"
     MNNVL_DISABLED = "MNNVLDisabled"
     MNNVL_GROUP_INVALID = "MNNVLGroupInvalid"
@@ -85,6 +86,7 @@ _STALLING = frozenset(
         Blocking.AUTOSCALER_REFUSED,
         Blocking.RESOURCE_API_MISSING,
         Blocking.CLAIM_TEMPLATE_MISSING,
+        Blocking.CLAIM_TEMPLATE_NOT_GRANTED,
         Blocking.CLAIM_REFUSED,
         Blocking.MNNVL_DISABLED,
         Blocking.MNNVL_GROUP_INVALID,
