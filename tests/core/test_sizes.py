@@ -1,23 +1,30 @@
 """Sizes that nobody can mean stop one set, and neither its pods nor the operator."""
 
+import gc
+from collections import Counter
+
 import pytest
 
 from core_operator.caches import CLIQUES, GROUPS, SETS
+from core_operator.children import Wanted
 from core_operator.podclique_reconciler import PodCliqueReconciler
+from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.errors import Invalid
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PodClique
+from shared_api.models import PodClique, PodCliqueSet
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Terminal
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
-from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
+from tests.core.kit import Object, Onlooker, clique, condition, holds, pcs, running_operator
 from tests.core.scene import Scene
 from tests.core.stand_in import StandIn
-from tests.plan.samples import NAMESPACE
+from tests.plan.samples import NAMESPACE, pod_clique_set
+from tests.plan.samples import clique as sample
+from tests.runtime.writes import Write
 
 
 async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_says_why() -> None:
@@ -34,6 +41,35 @@ async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_
     assert str(told.reason) == "TooLarge"
     assert told.message == "a clique has at most 10000 pods: 20000 are wanted"
     assert scene.client.writes == []
+
+
+async def test_manifests_of_a_large_set_are_never_held_at_once() -> None:
+    scene = Scene()
+    applier = Applier(scene.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
+    request: Object = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    large = pod_clique_set(
+        sample("a", spec={"autoScalingConfig": {"maxReplicas": 2}}),
+        replicas=300,
+        resourceClaimTemplates=[{"name": "x", "templateSpec": spec}],
+        resourceSharing=[{"name": "x", "scope": "PerReplica"}],
+    )
+    scene.put(scene.caches.sets, applied(PodCliqueSet)(large, {}))
+    most: Counter[str] = Counter()
+
+    def look(write: Write) -> None:
+        # At every fiftieth write, since all that is alive is looked at.
+        if len(scene.client.writes) % 50 == 0:
+            alive = sum(isinstance(found, Wanted) for found in gc.get_objects())
+            most[write.resource] = max(most[write.resource], alive)
+
+    scene.client.refuse = look
+    await PodCliqueSetReconciler(scene.shop, applier).reconcile(ObjectKey(NAMESPACE, "w"))
+    written = Counter(write.resource for write in scene.client.writes)
+    kinds = ("resourceclaims", "podgangs", "podcliques", "services", "horizontalpodautoscalers")
+    assert {kind: written[kind] for kind in kinds} == dict.fromkeys(kinds, 300)
+    # Those that are being written, the next one, and two that tell whether there are many.
+    assert max(most.values()) <= scene.shop.settings.concurrency.writes + 3
 
 
 @pytest.mark.cluster
