@@ -235,7 +235,11 @@ class Connection(asyncio.BufferedProtocol):
         assert self._parser is not None
         if not self._status:
             return
-        if not self._parser.should_keep_alive():
+        if self._transport is not None and self._transport.get_write_buffer_size():
+            # It answered before it had read all. It may take the rest for another request, and
+            # answer that.
+            self.abort()
+        elif not self._parser.should_keep_alive():
             self.close()
         self._finish()
 

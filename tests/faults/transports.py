@@ -26,6 +26,9 @@ class Recorded(asyncio.Transport):
     def abort(self) -> None:
         self.told.append("abort")
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def is_closing(self) -> bool:
         return "abort" in self.told
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import tempfile
 import traceback
@@ -17,6 +18,7 @@ from shared_api.kube.errors import (
     BadResponse,
     ConfigError,
     ConnectionLost,
+    Invalid,
     ServerError,
     Timeout,
     TransportError,
@@ -225,6 +227,44 @@ async def test_an_answer_whose_end_is_in_doubt_is_no_answer(head: bytes) -> None
         # The answer to a delete is not decoded, so that nothing else would notice.
         with pytest.raises(TransportError):
             await client.delete(CONFIGMAPS, "a", "b", uid="c")
+
+
+async def test_a_connection_whose_request_was_not_read_whole_is_not_used_again(
+    tmp_path: Path,
+) -> None:
+    peers: list[asyncio.StreamWriter] = []
+    over = asyncio.Event()
+    body = json.dumps(named("own")).encode()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peers.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        status = b"413 Too Large" if len(peers) == 1 else b"200 OK"
+        writer.write(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
+        # A server that goes on would find the rest of the body where it expects a request.
+        await over.wait()
+        writer.transport.abort()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1024)
+    host, port = server.sockets[0].getsockname()
+    path = write_kubeconfig(tmp_path, f"http://{host}:{port}")
+    large = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "y" * 30_000_000}}
+    try:
+        once = RetryPolicy(sleep=Pauses(), attempts=1)
+        async with Client(from_kubeconfig(path), retry=once) as client:
+            with pytest.raises(Invalid):
+                await client.create(
+                    CONFIGMAPS,
+                    {**large, "metadata": {"name": "a", "namespace": "b"}},
+                    field_manager="test",
+                    into=PartialObject,
+                )
+            assert await get(client) == "own"
+    finally:
+        over.set()
+        server.close()
+        await server.wait_closed()
+    assert len(peers) == 2
 
 
 async def test_a_connection_that_cannot_be_guarded_is_closed(
