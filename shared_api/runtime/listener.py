@@ -9,6 +9,7 @@ count, since each TLS connection has buffers of 256 KiB from its first byte on.
 """
 
 import asyncio
+import contextlib
 import http
 import socket
 import ssl
@@ -189,7 +190,9 @@ class _Head:
 def _parsed(head: bytes) -> tuple[bytes, Request]:
     found = _Head()
     parser = httptools.HttpRequestParser(found)
-    parser.feed_data(head)
+    # HTTP lets a server ignore the wish for another protocol.
+    with contextlib.suppress(httptools.HttpParserUpgrade):
+        parser.feed_data(head)
     url = httptools.parse_url(found.url)
     path, query = (url.path or b"/").decode("ascii"), (url.query or b"").decode("ascii")
     return parser.get_method(), Request(path, query, found.headers)
