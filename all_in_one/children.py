@@ -28,6 +28,9 @@ class Child:
     argv: tuple[str, ...]
     host: str
     port: int
+    """Port of its probes, and of its metrics unless they are secured."""
+    metrics_port: int | None = None
+    """Port of its secured metrics."""
 
 
 def core(settings: Path, host: str) -> Child:
@@ -48,24 +51,32 @@ def check(children: Sequence[Child], own_port: int) -> None:
             raise SettingsError(f"{name} is named twice")
     taken = {own_port: "the supervisor"}
     for child in children:
-        if child.port in taken:
-            raise SettingsError(
-                f"{child.name} and {taken[child.port]} both listen on port {child.port}:"
-                " give each its own in server.port of its settings"
-            )
-        taken[child.port] = child.name
+        ports = {"server.port": child.port, "server.metricsPort": child.metrics_port}
+        for setting, port in ports.items():
+            if port in taken:
+                raise SettingsError(
+                    f"{child.name} and {taken[port]} both listen on port {port}:"
+                    f" give each its own in {setting} of its settings"
+                )
+            if port is not None:
+                taken[port] = child.name
 
 
 def _child(name: str, program: tuple[str, ...], settings: Path, host: str) -> Child:
-    port = _port(from_file(settings, content_of), settings)
+    server = from_file(settings, content_of).get("server", {})
+    # Only these settings are looked at: the program itself checks the file as a whole.
+    server = server if isinstance(server, dict) else {"port": None}
+    defaults = ServerSettings()
+    port = _port(server, "port", defaults.port, settings)
+    metrics = None
+    if server.get("metricsCertificates"):
+        metrics = _port(server, "metricsPort", defaults.metrics_port, settings)
     argv = (sys.executable, "-m", *program, "--config", str(settings), "--host", host)
-    return Child(name, argv, host, port)
+    return Child(name, argv, host, port, metrics)
 
 
-def _port(content: dict[str, Any], settings: Path) -> int:
-    # Only this one setting is looked at: the program itself checks the file as a whole.
-    server = content.get("server", {})
-    port = server.get("port", ServerSettings().port) if isinstance(server, dict) else None
+def _port(server: dict[str, Any], key: str, default: int, settings: Path) -> int:
+    port = server.get(key, default)
     if not isinstance(port, int) or not 0 < port < 65536:
-        raise SettingsError(f"{settings}: server.port: must be a port from 1 to 65535")
+        raise SettingsError(f"{settings}: server.{key}: must be a port from 1 to 65535")
     return port

@@ -15,7 +15,11 @@ from backend_controllers.generic.process import run
 from backend_controllers.settings import SettingsError, defaults, load
 from shared_api.kube.errors import ConfigError
 from shared_api.runtime import logs
-from shared_api.runtime.configuration import version
+from shared_api.runtime.configuration import (
+    add_server_arguments,
+    version,
+    with_server_arguments,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,17 +30,15 @@ def main(arguments: list[str] | None = None) -> int:
         "--backend", required=True, choices=sorted(registry.MODULES), help="whom to serve"
     )
     parser.add_argument("--config", type=Path, help="file of settings; defaults without one")
-    parser.add_argument("--host", help="address to listen on, instead of that of the settings")
+    add_server_arguments(parser)
     chosen = parser.parse_args(arguments)
     try:
         backend = registry.find(chosen.backend)
         settings = (
             load(chosen.config, backend.options) if chosen.config else defaults(backend.options)
         )
-        if chosen.host:
-            # Of all settings the one in which replicas differ.
-            server = settings.server.model_copy(update={"host": chosen.host})
-            settings = settings.model_copy(update={"server": server})
+        server = with_server_arguments(settings.server, chosen)
+        settings = settings.model_copy(update={"server": server})
         logs.configure(settings.logging.format, settings.logging.level)
         uvloop.run(run(backend, settings))
     except (SettingsError, ConfigError) as error:

@@ -14,7 +14,11 @@ from core_operator.app import run
 from core_operator.settings import Settings, SettingsError, load
 from shared_api.kube.errors import ConfigError
 from shared_api.runtime import logs
-from shared_api.runtime.configuration import version
+from shared_api.runtime.configuration import (
+    add_server_arguments,
+    version,
+    with_server_arguments,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,14 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m core_operator", description=__doc__)
     parser.add_argument("--version", action="version", version=version())
     parser.add_argument("--config", type=Path, help="file of settings; defaults without one")
-    parser.add_argument("--host", help="address to listen on, instead of that of the settings")
+    add_server_arguments(parser)
     options = parser.parse_args(arguments)
     try:
         settings = load(options.config) if options.config else Settings()
-        if options.host:
-            # Of all settings the one in which replicas differ.
-            server = settings.server.model_copy(update={"host": options.host})
-            settings = settings.model_copy(update={"server": server})
+        server = with_server_arguments(settings.server, options)
+        settings = settings.model_copy(update={"server": server})
         logs.configure(settings.logging.format, settings.logging.level)
         uvloop.run(run(settings))
     except (SettingsError, ConfigError) as error:

@@ -26,6 +26,7 @@ from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
 from shared_api.runtime.leader import Elector, Terms
 from shared_api.runtime.manager import Manager
+from shared_api.runtime.secure_metrics import SecureMetrics
 from shared_api.runtime.server import Address
 from shared_api.runtime.telemetry import Telemetry
 
@@ -42,7 +43,8 @@ def assemble(
     who = identity() if elector is None else elector.identity
     reporter = Reporter(names.FIELD_MANAGER_CORE, who)
     recorder = Recorder(client, reporter, telemetry, fence=elector)
-    address = Address(settings.server.host, settings.server.port)
+    secure = SecureMetrics.of(settings.server, client, names.FIELD_MANAGER_CORE)
+    address = Address(settings.server.host, settings.server.port, secure)
     manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
     caches = watch_all(manager, compute_domains=settings.network.auto_mnnvl_enabled)
     view = View(caches, settings.backends.default, settings.backends.accepted)

@@ -31,6 +31,7 @@ from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
 from shared_api.runtime.leader import Elector, Terms
 from shared_api.runtime.manager import Manager, stop_signals
+from shared_api.runtime.secure_metrics import SecureMetrics
 from shared_api.runtime.server import Address, Check, Server
 from shared_api.runtime.telemetry import Telemetry
 
@@ -77,7 +78,9 @@ class Process:
 
     async def run(self) -> None:
         """Live, until stopped by a signal or by `stop`."""
-        address = Address(self._settings.server.host, self._settings.server.port)
+        where, agent = self._settings.server, field_manager(self._backend.name)
+        secure = SecureMetrics.of(where, self._client, agent)
+        address = Address(where.host, where.port, secure)
         ready = _Checks(self._readiness)
         async with (
             Server(address, self._telemetry.registry, live={}, ready=ready),

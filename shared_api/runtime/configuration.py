@@ -5,6 +5,7 @@ and an error names every wrong field by its path. Which settings there are is sa
 program in models of its own; here are the sections that all of them have.
 """
 
+import argparse
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -53,6 +54,30 @@ class ServerSettings(Section):
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """Port to listen on; 0 takes any free one."""
+
+    metrics_certificates: str | None = None
+    """Directory with `tls.crt` and `tls.key`, which are loaded again when they change. With it, /metrics is
+    served by TLS only, on `metricsPort`, to callers whose bearer token the cluster allows to `get` the
+    path /metrics. Needs the rights of `deploy/components/secure-metrics`."""
+
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 8443
+    """Port of /metrics with `metricsCertificates`; 0 takes any free one."""
+
+    review_cache_seconds: Annotated[float, Field(gt=0, le=300)] = 30.0
+    """How long an answer of the cluster about a token is used again. A revoked right ends after this time."""
+
+
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let a program be told on its command line what a Deployment knows and a file cannot."""
+    said = "instead of that of the settings"
+    parser.add_argument("--host", help=f"address to listen on, {said}")
+    parser.add_argument("--metrics-certificates", metavar="DIRECTORY", help=f"server's, {said}")
+
+
+def with_server_arguments(server: ServerSettings, given: argparse.Namespace) -> ServerSettings:
+    """Return the settings with what was given on the command line."""
+    named = {"host": given.host, "metrics_certificates": given.metrics_certificates}
+    return server.model_copy(update={key: value for key, value in named.items() if value})
 
 
 def version() -> str:

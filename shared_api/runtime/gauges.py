@@ -57,7 +57,8 @@ class LiveGauges(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Ask the owners now."""
-        for name, reads in self._reads.items():
+        # Families are rendered one by one, and owners may come and go in between.
+        for name, reads in list(self._reads.items()):
             help_, labels = LIVE[name]
             family = GaugeMetricFamily(name, help_, labels=labels)
             for values, read in reads.items():

@@ -1,5 +1,6 @@
 """What is started, and what cannot be started together."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def test_two_programs_on_one_port_are_refused_in_one_line(
         "all_in_one: backend-kai and core both listen on port 8080: give each its own in"
         " server.port of its settings\n"
     )
+
+
+def test_secured_metrics_need_a_port_of_their_own(tmp_path: Path) -> None:
+    secured = "server: {port: 8081, metricsCertificates: /etc/metrics}"
+    core = children.core(settings(tmp_path, "core.yaml", secured), "127.0.0.1")
+    kai = children.backend("kai", settings(tmp_path, "kai.yaml", secured), "127.0.0.1")
+    assert (core.port, core.metrics_port) == (8081, 8443)
+    elsewhere = dataclasses.replace(kai, port=8082)
+    with pytest.raises(SettingsError, match=r"port 8443: give each its own in server.metricsPort"):
+        children.check([core, elsewhere], 8090)
+    children.check([core, dataclasses.replace(elsewhere, metrics_port=8444)], 8090)
 
 
 def test_the_supervisors_own_port_is_taken_too(tmp_path: Path) -> None:

@@ -59,8 +59,7 @@ def deployments() -> list[Object]:
 def test_nobody_has_rights_that_lead_to_others() -> None:
     found = rules(DEPLOY)
     assert found
-    words = {word for rule in found for word in (*rule["resources"], *rule["verbs"])}
-    words |= {group for rule in found for group in rule["apiGroups"]}
+    words = {word for rule in found for words in rule.values() for word in words}
     assert not words & NEVER
 
 
@@ -163,6 +162,22 @@ def test_one_service_monitor_finds_every_service_of_two_replicas() -> None:
         assert wanted.items() <= service["metadata"]["labels"].items()
         ports = {port["name"] for port in service["spec"]["ports"]}
         assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
+
+
+def test_only_labelled_namespaces_reach_the_ports() -> None:
+    policies = [m for _, m in manifests() if m["kind"] == "NetworkPolicy"]
+    assert len(policies) == 3
+    for policy in policies:
+        senders = [sender for rule in policy["spec"]["ingress"] for sender in rule["from"]]
+        labels = {"metrics.grove.io/scrape": "allowed"}
+        assert senders == [{"namespaceSelector": {"matchLabels": labels}}]
+
+
+def test_every_account_that_serves_secured_metrics_may_ask_for_reviews() -> None:
+    found = manifests(DEPLOY / "components" / "secure-metrics")
+    binding = next(m for _, m in found if m["kind"] == "ClusterRoleBinding")
+    accounts = {subject["name"] for subject in binding["subjects"]}
+    assert accounts == {"core-operator", *(f"backend-{name}" for name in registry.MODULES)}
 
 
 def test_the_supervisor_imports_neither_core_nor_backends() -> None:

@@ -23,7 +23,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 _HEAD = """\
 # Metrics
 
-Every process serves its metrics at `/metrics` on port 8080. Names and labels of the runtime are
+Every process serves its metrics at `/metrics` on port 8080, or on port 8443 if they are
+[secured](../monitoring.md#secure-the-metrics). Names and labels of the runtime are
 controller-runtime's and client-go's where those exist, so that dashboards made for them work. No
 label ever holds the name of an object. This page is generated from what the programs declare.
 """
