@@ -64,7 +64,7 @@ class BackendReconciler:
             message=liveness.message + self._ambiguity(record),
         )
         manifest = status_of(record, {"conditions": rendered((available,))})
-        await self._applier.apply_status(self._target, manifest, Behalf(key))
+        await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
         if said is not None and said.status != available.status:
             self._shop.tell(record, available.reason, available.message, warning=not liveness.alive)
         return Result(requeue_after=liveness.good_for) if liveness.good_for else None

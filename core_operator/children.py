@@ -13,6 +13,7 @@ may be mended.
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,7 +23,7 @@ from core_operator.workshop import Workshop
 from shared_api.kube.errors import Conflict, Forbidden, Invalid, Verdict, classify
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
-from shared_api.kube.resources import PODS
+from shared_api.kube.resources import PODS, Resource
 from shared_api.models import KubeObject, PodClique
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
@@ -38,6 +39,9 @@ C = TypeVar("C")
 AT_ONCE = 8
 """Writes that begin together: enough for a small gang to take one round trip, few enough for a
 server that refuses all of them."""
+LONGEST_TERMINATION = 30.0
+"""Seconds after which an object that is being deleted requires manual action. The garbage collector
+and the controllers behind most finalizers take a few."""
 REFUSED_AGAIN_AFTER = 60.0
 """Seconds after which something is tried again that the server calls invalid."""
 
@@ -48,6 +52,25 @@ class NamesTaken(Retry):
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = tuple(sorted(taken))
         super().__init__(f"names are taken: {', '.join(self.taken)}")
+
+
+class ChildTerminating(WaitForEvent):
+    """A name that we need belongs to an object that is still being deleted."""
+
+    def __init__(self, resource: Resource, child: Watched) -> None:
+        metadata = child.metadata
+        since, finalizers = str(metadata.deletion_timestamp), ", ".join(metadata.finalizers)
+        # Of our kinds it is a time, of others the text that the server sent.
+        self.since = datetime.fromisoformat(since)
+        group = f".{resource.group}" if resource.group else ""
+        place = f"-n {metadata.namespace} " if metadata.namespace else ""
+        super().__init__(
+            f"{resource.kind} {metadata.name} is being deleted since {self.since:%Y-%m-%dT%H:%M:%SZ},"
+            f" and its name is needed: its finalizers are not removed ({finalizers or 'none'})."
+            " See why the controllers that set them do not remove them. If they are not installed any"
+            f" more: kubectl {place}patch {resource.plural}{group} {metadata.name} --type=merge"
+            ' -p \'{"metadata":{"finalizers":null}}\''
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +86,17 @@ class Concern:
 
 @contextmanager
 def telling(shop: Workshop, concern: Concern) -> Iterator[None]:
-    """Note as a problem of the owner what the server refuses in the block."""
+    """Note as a problem of the owner what the server refuses in the block, or takes too long for."""
     try:
         yield
+    except ChildTerminating as wait:
+        left = LONGEST_TERMINATION - (shop.now() - wait.since).total_seconds()
+        if left > 0:
+            wait.within = left
+        else:
+            problem = Blocked(Blocking.CHILD_TERMINATING, str(wait))
+            shop.note_problem(concern.owner, problem, told=concern.told)
+        raise
     except (Invalid, Forbidden, ExceptionGroup) as error:
         refusal = _refusal_in(error)
         if refusal is None:
@@ -109,6 +140,11 @@ class Wanted(Generic[W]):
         """Create or change it, if it is not so yet."""
         try:
             await applier.apply(self.target, self.manifest, behalf)
+        except WaitForEvent as error:
+            holder = self.target.cache.get(self._key)
+            if holder is not None and holder.metadata.deletion_timestamp is not None:
+                raise ChildTerminating(self.target.resource, holder) from error
+            raise
         except NotOurs as error:
             holder = self.target.cache.get(self._key)
             if holder is not None and self._is_of_namesake(holder):
@@ -275,7 +311,7 @@ async def settle(
         except Conflict as error:
             later.append(Retry(f"{child} has changed meanwhile: {error}"))
         except WaitForEvent as wait:
-            # Its predecessor is still going away; the others need not wait for that.
+            # Its predecessor is still being deleted; the other children need not wait for that.
             later.append(wait)
 
     async def remove(child: Removal) -> None:
@@ -290,4 +326,11 @@ async def settle(
     if taken:
         raise NamesTaken(taken)
     if later:
-        raise later[0]
+        raise min(later, key=_first)
+
+
+def _first(error: Exception) -> tuple[int, float]:
+    """What is tried again goes first, then the child that has been terminating for longest."""
+    if isinstance(error, ChildTerminating):
+        return 1, error.since.timestamp()
+    return (2 if isinstance(error, WaitForEvent) else 0), 0.0

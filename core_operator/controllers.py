@@ -48,7 +48,7 @@ from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.reconcile import Controller, Pace, Subjects
-from shared_api.runtime.sources import feed, its_controller, its_label, itself
+from shared_api.runtime.sources import feed, feed_overwritten, its_controller, its_label, itself
 
 W = TypeVar("W", bound=Watched)
 
@@ -223,8 +223,10 @@ class Controllers:
         feed(self._orders.queue, caches.pods, self._ordered_gang, when=wakes.order_may_advance)
         feed(self._orders.queue, caches.gangs, self._if_ordered, when=wakes.is_new)
 
-        feed(self._backends.queue, caches.backends, itself, when=wakes.readiness_differs)
-        feed(self._backends.queue, caches.leases, self._backends_of)
+        queue, available = self._backends.queue, wakes.availability_differs
+        feed(queue, caches.backends, itself, when=wakes.readiness_differs)
+        feed_overwritten(queue, caches.backends, available)
+        feed(queue, caches.leases, self._backends_of)
 
     def _feed_lifecycle(self) -> None:
         queues = Queues(

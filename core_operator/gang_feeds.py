@@ -25,7 +25,7 @@ from shared_api.runtime.lanes import Priority
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status, urgency
 from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import feed, its_label
+from shared_api.runtime.sources import feed, feed_overwritten, its_label
 
 W = TypeVar("W", bound=Watched)
 
@@ -51,6 +51,7 @@ class GangFeeds:
         """Have the queue told from now on."""
         caches, queue = self._view.caches, self._queue
         caches.gangs.subscribe(self._on_gang)
+        feed_overwritten(queue, caches.gangs, wakes.core_status_differs)
         caches.pods.subscribe(self._on_pod)
         feed(queue, caches.cliques, _GANG, when=wakes.needs_mending)
         feed(queue, caches.sets, self._of_set, when=more_than_status)

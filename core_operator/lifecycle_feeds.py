@@ -23,7 +23,7 @@ from shared_api.runtime.cache import key_of
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import feed, its_controller, its_label, itself
+from shared_api.runtime.sources import feed, feed_overwritten, its_controller, its_label, itself
 
 W = TypeVar("W", bound=Watched)
 Differs: TypeAlias = Callable[[W | None, W | None], bool]
@@ -51,6 +51,7 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
     """Have all of them told; statuses after a delay."""
     caches = view.caches
     feed(queues.lifecycle, caches.sets, itself, when=more_than_status)
+    feed_overwritten(queues.lifecycle, caches.sets, wakes.status_differs)
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=countdown_differs)
     # With OnDelete no update goes on, and yet its counts follow what the user deletes.
     feed(queues.lifecycle, caches.cliques, wakes.its_set, when=counts_differ, delay=delay)

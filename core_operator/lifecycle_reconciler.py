@@ -107,7 +107,7 @@ class LifecycleReconciler:
         status = progress.manifest()
         if conditions:
             status["conditions"] = rendered(conditions)
-        behalf = Behalf(_key(pcs))
+        behalf = Behalf(_key(pcs), force=True)
         await self._applier.apply_status(self._sets, status_of(pcs, status), behalf)
         began = find(previous, names.CONDITION_GANG_TERMINATION_PENDING) is None
         if dooms and began:

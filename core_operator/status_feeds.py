@@ -20,7 +20,7 @@ from shared_api.kube.pods import Pod
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import Keys, feed, its_controller, itself
+from shared_api.runtime.sources import Keys, feed, feed_overwritten, its_controller, itself
 
 W = TypeVar("W", bound=Watched)
 
@@ -49,6 +49,7 @@ def feed_statuses(view: View, queues: StatusQueues, timing: Timing) -> None:
 
     queue = queues.groups
     feed(queue, caches.groups, itself, when=more_than_status, delay=soon)
+    feed_overwritten(queue, caches.groups, wakes.status_differs, delay=soon)
     feed(queue, caches.cliques, _GROUP, delay=soon)
 
     def placed_by(binding: Binding) -> Iterable[ObjectKey]:
@@ -56,6 +57,7 @@ def feed_statuses(view: View, queues: StatusQueues, timing: Timing) -> None:
 
     queue = queues.sets
     feed(queue, caches.sets, itself, when=more_than_status, delay=soon)
+    feed_overwritten(queue, caches.sets, wakes.status_differs, delay=soon)
     feed(queue, caches.cliques, wakes.its_set, delay=soon)
     feed(queue, caches.groups, wakes.its_set, when=more_than_status, delay=soon)
     feed(queue, caches.gangs, wakes.its_set, when=wakes.gang_says_more, delay=soon)
@@ -76,6 +78,7 @@ def _feed_cliques(view: View, queues: StatusQueues, timing: Timing) -> None:
 
     feed(queue, caches.cliques, itself, when=wakes.needs_mending, delay=soon)
     feed(queue, caches.cliques, itself, when=wakes.is_new, delay=later)
+    feed_overwritten(queue, caches.cliques, wakes.status_differs, delay=soon)
     feed(queue, caches.pods, _CLIQUE, when=is_awaited, delay=soon)
     feed(queue, caches.pods, progress(_CLIQUE), delay=later)
     gangs = progress(wakes.its_cliques)

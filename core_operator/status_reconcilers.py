@@ -139,8 +139,9 @@ class PodCliqueSetStatusReconciler:
             topology=self._topology(pcs),
         )
         status = podcliqueset_status(pcs, state, self._shop.now())
-        # Without an owner: whoever else writes a set's status is not overruled.
-        await self._applier.apply_status(self._target, status_of(pcs, status), Behalf(key))
+        # Forced: these fields are core's by contract, also after somebody else wrote them.
+        behalf = Behalf(key, force=True)
+        await self._applier.apply_status(self._target, status_of(pcs, status), behalf)
         self._tell(pcs, state.topology)
         return None
 

@@ -6,6 +6,7 @@ acts on, and no more: a pod changes a dozen times before it is ready.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from core_operator.plan.autoscalers import Autoscaler
 from core_operator.plan.pods import is_bound, is_live
@@ -14,9 +15,27 @@ from core_operator.plan.startup_order import awaited_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
-from shared_api.models import PodGang, SchedulerBackend
+from shared_api.models import (
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueSet,
+    PodGang,
+    PodGangStatus,
+    SchedulerBackend,
+)
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
+
+S = TypeVar("S", PodCliqueSet, PodClique, PodCliqueScalingGroup)
+
+_SAID_BY_CORE = frozenset(
+    {
+        names.CONDITION_BACKEND_SELECTED,
+        names.CONDITION_INITIALIZED,
+        names.CONDITION_RELEASED,
+    }
+)
+_NO_STATUS = PodGangStatus()
 
 
 def needs_mending(old: Watched | None, new: Watched | None) -> bool:
@@ -104,14 +123,15 @@ def pods_can_be_made(old: Applied[PodGang] | None, new: Applied[PodGang] | None)
 def gang_moved_on(old: Applied[PodGang], new: Applied[PodGang] | None) -> bool:
     """What brings a gang further, or throws it back; not what its reconciler did itself.
 
-    That adds references and says its own conditions. Either taken back by somebody is news.
+    That adds references and sets its own conditions. References that are removed are news; for
+    conditions that are see `core_status_differs`.
     """
     if new is None:
         return True
     before, after = old.object, new.object
     if _standing(old) != _standing(new) or _told_by_backend(before) != _told_by_backend(after):
         return True
-    if _released(before) != _released(after) or _was_taken_back(before, after):
+    if _released(before) != _released(after):
         return True
     return old.metadata.generation != new.metadata.generation and not _has_grown(before, after)
 
@@ -119,6 +139,16 @@ def gang_moved_on(old: Applied[PodGang], new: Applied[PodGang] | None) -> bool:
 def says_released(gang: Applied[PodGang]) -> bool:
     """Tell whether a gang says whether its pods are held."""
     return _released(gang.object) is not None
+
+
+def status_differs(old: Applied[S] | None, new: Applied[S] | None) -> bool:
+    """The status was removed or changed."""
+    return old is not None and new is not None and old.object.status != new.object.status
+
+
+def core_status_differs(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:
+    """What core writes into the status of a gang was removed or changed."""
+    return old is not None and new is not None and _by_core(old.object) != _by_core(new.object)
 
 
 def gang_says_more(old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> bool:
@@ -161,12 +191,6 @@ def _released(gang: PodGang) -> str | None:
     return _status(gang, names.CONDITION_RELEASED)
 
 
-def _was_taken_back(before: PodGang, after: PodGang) -> bool:
-    ours = (names.CONDITION_BACKEND_SELECTED, names.CONDITION_INITIALIZED)
-    said = ((_status(before, kind), _status(after, kind)) for kind in ours)
-    return any(now is None if was != "True" else now != was for was, now in said if was)
-
-
 def _has_grown(before: PodGang, after: PodGang) -> bool:
     """Tell whether a gang has got references and is otherwise what it was."""
     old, new = before.spec, after.spec
@@ -184,6 +208,12 @@ def _has_grown(before: PodGang, after: PodGang) -> bool:
 def _status(gang: PodGang, kind: str) -> str | None:
     conditions = gang.status.conditions if gang.status is not None else ()
     return next((found.status for found in conditions if found.type == kind), None)
+
+
+def _by_core(gang: PodGang) -> object:
+    status = gang.status or _NO_STATUS
+    said = [found for found in status.conditions if found.type in _SAID_BY_CORE]
+    return said, status.incarnation, status.placed_incarnation
 
 
 def _conditions(gang: PodGang) -> object:
@@ -221,6 +251,13 @@ def readiness_differs(
         or _ready(old.object) != _ready(new.object)
         or _available(old.object) != _available(new.object)
     )
+
+
+def availability_differs(
+    old: Applied[SchedulerBackend] | None, new: Applied[SchedulerBackend] | None
+) -> bool:
+    """What core writes into the status of a backend's record was removed or changed."""
+    return old is not None and new is not None and _available(old.object) != _available(new.object)
 
 
 def _available(record: SchedulerBackend) -> object:

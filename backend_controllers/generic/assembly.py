@@ -35,7 +35,7 @@ from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.reconcile import Controller, Pace, Subjects
-from shared_api.runtime.sources import feed, its_controller, its_label, itself
+from shared_api.runtime.sources import feed, feed_overwritten, its_controller, its_label, itself
 from shared_api.runtime.watch import Source
 
 _ITS_GANG = its_controller(GANGS.kind)
@@ -101,6 +101,7 @@ class Assembly:
             lambda _: True,
         )
         feed(controller.queue, records, itself, when=more_than_status)
+        feed_overwritten(controller.queue, records, wakes.readiness_differs)
         controller.queue.add(ObjectKey("", name))
 
     def _add_gangs(self, dialect: Dialect, caches: Caches) -> None:
@@ -166,7 +167,7 @@ class Assembly:
         feed(queue, caches.pods, of_pod, when=progress.is_news, urgent=news, delay=soon)
         feed(queue, caches.pods, of_pod, when=progress.is_underway, urgent=news, delay=later)
         feed(queue, caches.gangs, itself, when=progress.is_recounted, urgent=news, delay=soon)
-        feed(queue, caches.gangs, itself, when=wakes.unsaid, urgent=news)
+        feed_overwritten(queue, caches.gangs, wakes.status_differs)
         for writes in dialect.writes:
             if writes.news:
                 cache, tells_other = (

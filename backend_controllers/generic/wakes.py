@@ -11,11 +11,14 @@ import msgspec
 
 from backend_controllers.generic.caches import Kept
 from backend_controllers.generic.reports import OUR_CONDITIONS
-from shared_api.kube.podgangs import PodGang
+from shared_api import names
+from shared_api.kube.podgangs import PodGang, PodGangStatus
 from shared_api.kube.pods import Pod
+from shared_api.models import SchedulerBackend, SchedulerBackendStatus
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, controller_uid, more_than_status
 
+_NO_STATUS = PodGangStatus()
 _TOLD = ("PodScheduled", "PodBound", "Ready", "DisruptionTarget")
 
 
@@ -65,15 +68,16 @@ def tells_other(
     return differs
 
 
-def unsaid(old: PodGang | None, new: PodGang | None) -> bool:
-    """Somebody took something back that we had said about a gang."""
-    if old is None or new is None or old.status is None:
-        return False
-    kinds = {condition.type for condition in new.status.conditions} if new.status else set()
-    return any(
-        condition.type in OUR_CONDITIONS and condition.type not in kinds
-        for condition in old.status.conditions
-    )
+def status_differs(old: PodGang | None, new: PodGang | None) -> bool:
+    """What a backend writes into the status of a gang was removed or changed."""
+    return old is not None and new is not None and _by_backend(old) != _by_backend(new)
+
+
+def readiness_differs(
+    old: Applied[SchedulerBackend] | None, new: Applied[SchedulerBackend] | None
+) -> bool:
+    """What a backend writes into the status of its record was removed or changed."""
+    return old is not None and new is not None and _ready(old.object) != _ready(new.object)
 
 
 def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
@@ -102,6 +106,24 @@ def pod_freed_or_lost(old: Pod | None, new: Pod | None) -> bool:
         or old.metadata.is_terminating != new.metadata.is_terminating
         or old.status.phase != new.status.phase
     )
+
+
+def _by_backend(gang: PodGang) -> object:
+    status = gang.status or _NO_STATUS
+    said = [condition for condition in status.conditions if condition.type in OUR_CONDITIONS]
+    return (
+        said,
+        status.phase,
+        status.placement_score,
+        status.observed_generation,
+        status.pod_preparations,
+    )
+
+
+def _ready(record: SchedulerBackend) -> object:
+    status = record.status or SchedulerBackendStatus()
+    said = [found for found in status.conditions if found.type == names.CONDITION_READY]
+    return status.model_copy(update={"conditions": said})
 
 
 def _told(pod: Pod) -> object:

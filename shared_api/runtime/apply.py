@@ -244,6 +244,10 @@ class Applier:
         child = _key(manifest)
         kind = (target.resource, terms.subresource)
         body = {**manifest, "metadata": {**_metadata(manifest), terms.field: terms.value}}
+        own_writes = target.cache.own_writes if terms.subresource == "status" else None
+        version: str | None = None
+        if own_writes is not None:
+            own_writes.begin(terms.value)
         try:
             async with permitted(self._fence):
                 answer = await self._client.apply(
@@ -254,6 +258,7 @@ class Applier:
                     subresource=terms.subresource or None,
                     into=self._answers.into(kind) if terms.wanted else PartialObject,
                 )
+            version = answer.metadata.resource_version or ""
         except Conflict as error:
             if error.is_field_ownership:
                 raise OwnershipConflict(f"{target.resource} {child}", error) from error
@@ -262,7 +267,12 @@ class Applier:
             if any(cause.field == "metadata.uid" for cause in error.details.causes):
                 raise WaitForEvent(f"{target.resource} {child} was replaced by another") from error
             raise
-        self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
+        finally:
+            if own_writes is not None:
+                shown = target.cache.get_by_uid(terms.value)
+                seen = None if shown is None else shown.metadata.resource_version
+                own_writes.end(terms.value, version, seen)
+        self._pending.wrote(behalf.key, target.cache, child, version)
         if terms.wanted is not None:
             self._answers.remember(kind, answer, terms.wanted, terms.observed)
             if target.cache not in self._followed:

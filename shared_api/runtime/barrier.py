@@ -83,3 +83,9 @@ class Barrier:
 def parse_version(resource_version: str) -> int:
     """A resource version as the number that it is; an unknown one is older than all."""
     return int(resource_version) if resource_version.isdecimal() else 0
+
+
+def is_newer(version: str, than: str | None) -> bool:
+    """Compare decimal numbers without leading zeros as KEP-5504 does: by length, then text."""
+    than = than or ""
+    return len(version) > len(than) or (len(version) == len(than) and version > than)

@@ -17,7 +17,8 @@ import msgspec
 
 from shared_api.kube.codec import Projection, share
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.barrier import Barrier
+from shared_api.runtime.barrier import Barrier, is_newer
+from shared_api.runtime.own_writes import OwnWrites
 from shared_api.runtime.watch import (
     Advanced,
     Changed,
@@ -54,10 +55,12 @@ class Cache(Generic[T]):
             name: {} for name in self._indexers
         }
         self._handlers: list[Handler[T]] = []
+        self._handlers_of_others: list[Handler[T]] = []
         self._synced = asyncio.Event()
         # The places filled since the state began to be sent; None outside of that.
         self._sent: set[_Entry[T]] | None = None
         self.barrier = Barrier()
+        self.own_writes = OwnWrites()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -88,9 +91,12 @@ class Cache(Generic[T]):
         """The objects that an index files under a value, in the order in which they came."""
         return [entry.value for entry in self._indexes[index].get(value, ())]
 
-    def subscribe(self, handler: Handler[T]) -> None:
-        """Have a function told of every change from now on."""
-        self._handlers.append(handler)
+    def subscribe(self, handler: Handler[T], *, by_others: bool = False) -> None:
+        """Call a function with every change from now on.
+
+        With `by_others`, only with updates that are not status writes of this process.
+        """
+        (self._handlers_of_others if by_others else self._handlers).append(handler)
 
     async def wait_synced(self) -> None:
         """Wait until the whole state has been received once."""
@@ -152,7 +158,7 @@ class Cache(Generic[T]):
         entry = self._place_of(value)
         if entry is None:
             entry = self._add(value)
-        elif self._sent is not None or _is_newer(version, entry.value.metadata.resource_version):
+        elif self._sent is not None or is_newer(version, entry.value.metadata.resource_version):
             # The state is the truth, even if an etcd restore turned versions back.
             self._replace(entry, value)
         if self._sent is None:
@@ -221,6 +227,7 @@ class Cache(Generic[T]):
         for name, indexer in self._indexers.items():
             self._refile(name, entry, tuple(indexer(held)), ())
         self.barrier.removed(entry.key, uid)
+        self.own_writes.forget(uid)
         self._tell(held, None)
 
     def _refile(
@@ -238,14 +245,19 @@ class Cache(Generic[T]):
     def _tell(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
             handler(old, new)
+        if self._handlers_of_others and old is not None and new is not None:
+            metadata = new.metadata
+            self.own_writes.judge(
+                metadata.uid or "",
+                metadata.resource_version or "",
+                lambda: self._tell_by_others(old, new),
+            )
+
+    def _tell_by_others(self, old: T, new: T) -> None:
+        for handler in self._handlers_of_others:
+            handler(old, new)
 
 
 def key_of(value: Projection) -> ObjectKey:
     """The namespace and name of an object."""
     return ObjectKey(value.metadata.namespace or "", value.metadata.name)
-
-
-def _is_newer(version: str, than: str | None) -> bool:
-    """Compare decimal numbers without leading zeros as KEP-5504 does: by length, then text."""
-    than = than or ""
-    return len(version) > len(than) or (len(version) == len(than) and version > than)

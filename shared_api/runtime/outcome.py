@@ -34,7 +34,14 @@ class Terminal(Exception):  # noqa: N818 - it tells what to do
 
 
 class WaitForEvent(Exception):  # noqa: N818 - it tells what to do
-    """Something that is watched will change; that event comes back here."""
+    """Something that is watched will change; that event comes back here.
+
+    `within` is the number of seconds after which to look again if no event comes.
+    """
+
+    def __init__(self, message: str, *, within: float | None = None) -> None:
+        super().__init__(message)
+        self.within = within
 
 
 def verdict_of(error: BaseException) -> Verdict:

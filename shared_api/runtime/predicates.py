@@ -45,6 +45,8 @@ class ObjectMetadata(Protocol):
     @property
     def owner_references(self) -> Sequence[OwnedBy]: ...  # noqa: D102
     @property
+    def finalizers(self) -> Sequence[str]: ...  # noqa: D102
+    @property
     def deletion_timestamp(self) -> object: ...  # noqa: D102
 
 

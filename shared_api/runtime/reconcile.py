@@ -25,6 +25,7 @@ from shared_api.runtime.outcome import (
     DONE,
     Result,
     Retry,
+    WaitForEvent,
     describe,
     earliest_retry,
     is_expected,
@@ -204,7 +205,8 @@ class Controller:
             case Verdict.WAIT_FOR_EVENT:
                 # The event may already have come and been judged no news: look again, late.
                 self.queue.forget(key)
-                delay = self._pace.backoff.shorten(self._pace.recheck)
+                within = error.within if isinstance(error, WaitForEvent) else None
+                delay = self._pace.backoff.shorten(self._pace.recheck) if within is None else within
                 self.queue.add(key, priority=Priority.RESYNC, delay=delay)
                 log.info("reconcile waits for an event", error=describe(error))
             case Verdict.TERMINAL:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias, TypeVar
 
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lanes import Priority
 from shared_api.runtime.predicates import Predicate, Watched, any_change, urgency
 from shared_api.runtime.queue import Queue
@@ -71,3 +71,23 @@ def feed(
             queue.add(key, priority=priority, delay=delay() if callable(delay) else delay)
 
     cache.subscribe(on_change)
+
+
+def feed_overwritten(
+    queue: Queue[ObjectKey],
+    cache: Cache[W],
+    differs: Predicate[W],
+    *,
+    priority: Priority = Priority.EVENT,
+    delay: float = 0.0,
+) -> None:
+    """Wake the writer of a status when another process changes what it wrote.
+
+    Its own writes, and all other status writes of this process, wake nobody.
+    """
+
+    def on_change(old: W | None, new: W | None) -> None:
+        if new is not None and differs(old, new):
+            queue.add(key_of(new), priority=priority, delay=delay)
+
+    cache.subscribe(on_change, by_others=True)

@@ -300,7 +300,7 @@ class Onlooker:
             resource, name, self.namespace, patch=Patch(body), field_manager="person"
         )
 
-    async def change_status(self, resource: Resource, name: str, body: Object) -> None:
+    async def change_status(self, resource: Resource, name: str, body: Object | None) -> None:
         await self.client.patch(
             resource,
             name,

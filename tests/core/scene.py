@@ -1,6 +1,7 @@
 """One set with one gang of two pods in caches that a test fills, without a server."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
@@ -64,6 +65,17 @@ class Scene:
         labels = {**naming.gang_labels("w", 0, None), **made.metadata.labels}
         metadata = made.metadata.model_copy(update={"labels": labels, "generation": 2 + len(pods)})
         return _owned(made.model_copy(update={"metadata": metadata}), self.set)
+
+    @contextmanager
+    def own_write(self, cache: Cache[W], key: ObjectKey) -> Iterator[None]:
+        """What is put meanwhile is what a status write of ours has made of an object."""
+        found = cache.get(key)
+        uid = found.metadata.uid or "" if found is not None else ""
+        cache.own_writes.begin(uid)
+        yield
+        shown = cache.get(key)
+        version = shown.metadata.resource_version if shown is not None else None
+        cache.own_writes.end(uid, version, version)
 
     def pod(self, index: int, state: PodState = GATED) -> Pod:
         """A pod of the gang."""

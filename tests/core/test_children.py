@@ -1,8 +1,19 @@
 """Which child of a name counts for its owner, and which are waited for."""
 
-import pytest
+from datetime import timedelta
 
-from core_operator.children import Family, NamesTaken, Wanted, own_child, settle
+import pytest
+from msgspec.structs import replace
+
+from core_operator.children import (
+    Concern,
+    Family,
+    NamesTaken,
+    Wanted,
+    own_child,
+    settle,
+    telling,
+)
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
 from shared_api.kube.resources import SERVICES
@@ -13,6 +24,7 @@ from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed
 from shared_api.runtime.writing import Behalf, Target
+from tests.core.scene import Scene
 from tests.runtime.writes import ScriptedClient
 
 KEY = ObjectKey("n", "w-0-a")
@@ -65,6 +77,34 @@ async def test_a_child_of_a_former_set_of_the_same_name_is_waited_for() -> None:
     with pytest.raises(WaitForEvent, match="Service w-0-a of the former owner is still there"):
         await settled(an_object(KEY.name, "c", "before"), client)
     assert client.writes == []
+
+
+@pytest.mark.parametrize(("age", "is_told"), [(10, False), (31, True)], ids=["10s", "31s"])
+async def test_a_child_that_is_being_deleted_for_too_long_is_told_with_its_finalizers(
+    age: int, is_told: bool
+) -> None:
+    scene = Scene()
+    since = (scene.shop.now() - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    child = an_object(KEY.name, "c", "before")
+    going = replace(child.metadata, deletion_timestamp=since, finalizers=("example.com/x",))
+    with (
+        pytest.raises(WaitForEvent) as raised,
+        telling(scene.shop, Concern(scene.set, scene.set)),
+    ):
+        await settled(PartialObject(going), ScriptedClient())
+    told = scene.shop.problems.get(scene.set.metadata.uid or "")
+    if not is_told:
+        assert told is None
+        assert raised.value.within == pytest.approx(20, abs=2)
+        return
+    assert told is not None
+    assert told.stalled
+    assert told.message == (
+        f"Service w-0-a is being deleted since {since}, and its name is needed: its finalizers are"
+        " not removed (example.com/x). See why the controllers that set them do not remove them. If"
+        " they are not installed any more: kubectl -n n patch services w-0-a --type=merge"
+        ' -p \'{"metadata":{"finalizers":null}}\''
+    )
 
 
 @pytest.mark.parametrize(

@@ -168,8 +168,17 @@ def test_what_the_reconciler_writes_itself_is_no_news() -> None:
     stage.settle()
     stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1"))
     said = condition(names.CONDITION_INITIALIZED), condition(names.CONDITION_BACKEND_SELECTED)
-    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=said))
+    with stage.own_write(stage.caches.gangs, GANG):
+        stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=said))
     assert stage.due() is None
+
+
+def test_a_condition_of_core_that_somebody_else_writes_is_news() -> None:
+    stage = Stage()
+    stage.settle(condition(names.CONDITION_INITIALIZED), pods=2)
+    other = condition(names.CONDITION_INITIALIZED, reason="Other")
+    stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=[other]))
+    assert stage.due() == GANG
 
 
 def test_what_the_backend_says_of_a_gang_that_has_its_pods_is_news() -> None:

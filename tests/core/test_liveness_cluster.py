@@ -1,6 +1,7 @@
 """Backends are judged by what they do, not by what core could not see of it."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from local_cluster.cluster import Cluster, ClusterOptions
 from shared_api import names
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
+from shared_api.kube.errors import KubeError
 from shared_api.kube.metadata import ObjectKey
 from tests.core.kit import Object, Operator, clique, condition, pcs, running_operator, settings
 from tests.core.lone_server import NAMESPACE, lone_server
@@ -20,10 +22,11 @@ pytestmark = pytest.mark.cluster
 
 API_SERVER = "kube-apiserver"
 LEASES_WATCH = "leases[metadata.namespace!=kube-node-lease]"
-ALLOWED = 8
-RENEWAL = 6.5
-"""Longer than a server that has just come up has others wait before they ask again, 5 s: core could
-say something wrong in that time."""
+ALLOWED = 9
+FIRST_RENEWAL = 6.0
+"""Seconds from the end of the outage to the first renewal. Longer than a server that has just come up
+has others wait before they ask again, 5 s: core could say something wrong in that time."""
+RENEWAL = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +37,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 async def keep_beating(heart: Heart) -> None:
-    """As a backend does, from its next renewal on."""
+    """Renew a Lease as a process does that does not end when the server is away."""
     while True:
+        with contextlib.suppress(KubeError):
+            await heart.beat()
         await asyncio.sleep(RENEWAL)
-        await heart.beat()
+
+
+async def come_back(heart: Heart) -> None:
+    """Renew a Lease again, but not at once."""
+    await asyncio.sleep(FIRST_RENEWAL)
+    await keep_beating(heart)
 
 
 async def said_of(client: Client, backend: str) -> Object:
@@ -47,7 +57,7 @@ async def said_of(client: Client, backend: str) -> Object:
 
 
 async def until_said(client: Client, backend: str, status: str) -> Object:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (said := await said_of(client, backend)).get("status") != status:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     return said
@@ -67,9 +77,15 @@ async def test_an_outage_of_the_server_costs_only_that_backend_which_died_in_it(
         asyncio.TaskGroup() as group,
     ):
         hearts: dict[str, Heart] = {}
-        for name in ("first", "second"):
+        beating: dict[str, asyncio.Task[None]] = {}
+        # Kubernetes' own controllers renew Leases in every cluster, as the bystander does. Without
+        # any news core asks for its watch again every 3 s, and on a slow machine each time looks
+        # like one more outage.
+        for name in ("first", "second", "bystander"):
             hearts[name] = Heart(client, ObjectKey(NAMESPACE, name), seconds=ALLOWED)
             await hearts[name].start()
+            beating[name] = group.create_task(keep_beating(hearts[name]))
+        for name in ("first", "second"):
             # It programs nothing, so that the gang waits, held.
             lease: Object = {"namespace": NAMESPACE, "name": name}
             await StandIn(client, name, lease=lease).register()
@@ -82,19 +98,19 @@ async def test_an_outage_of_the_server_costs_only_that_backend_which_died_in_it(
         await operator.until(lambda: operator.writes.seen["apply", GANGS.plural])
         gang = await client.get(GANGS, "w-0", NAMESPACE, into=LooseObject)
 
-        for heart in hearts.values():
-            await heart.beat()
-
         # Neither can renew while it lasts, and the second never will again.
         await asyncio.to_thread(server.control.stop, API_SERVER)
+        beating["first"].cancel()
+        beating["second"].cancel()
         await operator.until(lambda: silence_of_leases(operator) > ALLOWED + 1)
         await asyncio.to_thread(server.control.resume, API_SERVER)
         await operator.until(lambda: silence_of_leases(operator) < 1)
-        living = group.create_task(keep_beating(hearts["first"]))
+        beating["first"] = group.create_task(come_back(hearts["first"]))
 
         await until_said(client, "second", "False")
         assert await said_of(client, "first") == before
         after = await client.get(GANGS, "w-0", NAMESPACE, into=LooseObject)
         assert after.metadata.uid == gang.metadata.uid
         assert after.metadata.labels[names.LABEL_SCHEDULER_BACKEND] == "first"
-        living.cancel()
+        for task in beating.values():
+            task.cancel()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from core_operator import children
 from core_operator.caches import CLIQUES, GANGS, SETS
 from core_operator.plan.pods import plan_pods
 from core_operator.plan.preparation import Preparation
@@ -160,6 +161,35 @@ async def test_a_set_that_is_made_again_under_its_name_gets_children_of_its_own(
         assert controller is not None
         assert controller.uid == owner
         assert await conflicts(person) == [], "children of the former set are waited for"
+
+
+async def test_a_child_of_the_former_set_that_a_finalizer_holds_is_named_until_it_is_gone(
+    core_cluster: Cluster, person: Onlooker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "LONGEST_TERMINATION", 1.0)
+    finalizer = "example.com/billing"
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster) as op:
+        await person.create(pcs("w", clique("a", 1), clique("b", 1)))
+        await person.until_ready(2)
+        await person.change(CLIQUES, "w-0-a", {"metadata": {"finalizers": [finalizer]}})
+        await person.delete(person.one(SETS, "w"), SETS)
+        await person.until(lambda: not person.all(SETS))
+        await person.create(pcs("w", clique("a", 1), clique("b", 1)))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Stalled"))
+        told = condition(person.get(SETS, "w"), "Stalled")
+        assert told["reason"] == "ChildTerminating"
+        going = person.one(CLIQUES, "w-0-a").metadata
+        assert going.deletion_timestamp is not None
+        for part in ("PodClique w-0-a", finalizer, going.deletion_timestamp, "kubectl"):
+            assert part in told["message"]
+        assert finalizer in await person.until_event("w", "ChildTerminating")
+        # The other child of the set did not wait for it.
+        await person.until(lambda: "0" in person.pods_of("w-0-b"))
+        await op.until_idle()
+        await person.change(CLIQUES, "w-0-a", {"metadata": {"finalizers": None}})
+        await person.until_ready(2)
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        assert not condition(person.get(SETS, "w"), "Stalled")
 
 
 async def test_deleting_a_set_while_it_is_being_made_leaves_nothing(

@@ -162,6 +162,14 @@ async def test_a_stale_view_waits_for_its_event_but_not_for_ever(
     assert bench.times() == [0, 5, 65]
 
 
+async def test_whoever_waits_for_an_event_may_say_when_to_look_again(bench: Bench) -> None:
+    bench.fail_with(WaitForEvent("soon", within=7))
+    async with bench.running():
+        bench.controller.queue.add(X)
+        await asyncio.sleep(100)
+    assert bench.times() == [0, 7]
+
+
 async def test_of_several_errors_the_hopeful_one_decides(bench: Bench) -> None:
     bench.fail_with(ExceptionGroup("2 of 9", [Terminal("never"), Retry("later", after=9)]))
     async with bench.running():

@@ -19,7 +19,7 @@ from benchmarks.product.workload import NAMESPACE
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
-from shared_api.kube.resources import RESOURCE_CLAIMS
+from shared_api.kube.resources import CONTROLLER_REVISIONS, RESOURCE_CLAIMS
 from tests.core.kit import Onlooker
 
 NODES = 30
@@ -94,7 +94,7 @@ async def laid(cluster: Cluster, directory: Path) -> AsyncIterator[Bed]:
     place = Place(cluster.kubeconfig, directory)
     async with (
         Client(from_kubeconfig(cluster.kubeconfig)) as client,
-        Onlooker(client, NAMESPACE, (RESOURCE_CLAIMS,)).watching() as person,
+        Onlooker(client, NAMESPACE, (RESOURCE_CLAIMS, CONTROLLER_REVISIONS)).watching() as person,
         place.controller("backend_controllers", "--backend", DEFAULT.name),
     ):
         bed = Bed(cluster, place, person)

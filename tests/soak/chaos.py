@@ -1,8 +1,9 @@
 """Anything that may happen to a workload, at random, for long; the minimum is watched meanwhile.
 
 One set of two replicas: four `a` of which two must serve, and three copies of one `b` with one
-`c` of which two must serve. What happens is drawn from a seed that is printed. At the end nothing
-more happens, and all must come to rest as it was asked for.
+`c` of which two must serve. What happens is drawn from a seed that is printed: sizes, updates and
+lost pods, children that are deleted in any order, statuses that are wiped or overwritten, quotas.
+At the end nothing more happens, no quota is left, and all must heal.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ from shared_api.kube.resources import PODS
 from tests.core.kit import clique, holds, is_ready, pcs
 from tests.core.stage import set_mark
 from tests.soak.bed import Bed, say
+from tests.soak.damage import Damage
+from tests.soak.healing import unhealed
 from tests.soak.judge import Judge
 
 NAME = "chaos"
@@ -47,6 +50,7 @@ class Chaos:
         self._chance = chance
         self.happened: Counter[str] = Counter()
         self._replicas = 2
+        self._damage = Damage(bed.person, judge, chance)
 
     async def happen(self) -> None:
         """One thing."""
@@ -60,6 +64,11 @@ class Chaos:
             self.evict: 3,
             self.sicken: 3,
             self.restart: 1,
+            self._damage.delete_children: 3,
+            self._damage.wipe_status: 3,
+            self._damage.forge_status: 3,
+            self._damage.set_quota: 1,
+            self._damage.remove_quota: 1,
         }
         (chosen,) = self._chance.choices([*happenings], [*happenings.values()])
         self.happened[chosen.__name__] += 1
@@ -135,8 +144,9 @@ class Chaos:
     def _one(self, found: list[LooseObject]) -> LooseObject | None:
         return self._chance.choice(found) if found else None
 
-    async def calm(self) -> None:
-        """Heal what was made sick, and wait until the set is as it was asked for."""
+    async def calm(self) -> list[str]:
+        """Heal what was made sick, and wait until all is as it was asked for; what is not."""
+        await self._damage.remove_quota()
         for pod in self._person.pods:
             if not is_ready(pod) and pod.spec.get("nodeName"):
                 await self._person.delete(pod, PODS)
@@ -151,9 +161,14 @@ class Chaos:
                 and all(map(is_ready, self._person.pods))
                 and not holds(found, "Updating")
                 and not holds(found, "Reconciling")
+                and not unhealed(self._person)
             )
 
-        await self._person.until(is_whole, _REST_SECONDS)
+        try:
+            await self._person.until(is_whole, _REST_SECONDS)
+        except AssertionError as error:
+            return [f"not healed: {one}" for one in (*unhealed(self._person), str(error))]
+        return []
 
 
 async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
@@ -184,7 +199,7 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
             )
         # Chaos has no event to wait for.
         await asyncio.sleep(chance.uniform(*_PAUSE))
-    await storm.calm()
+    problems = await storm.calm()
     judge.end()
     await bed.stop()
     await bed.start()
@@ -194,7 +209,7 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
         f"below a minimum by them: {len(judge.violations)}; refused by its own guard: "
         f"{bed.violations:g}; error lines: {len(bed.complaints())}"
     )
-    problems = [*judge.violations, *(f"logged: {line}" for line in bed.complaints())]
+    problems += [*judge.violations, *(f"logged: {line}" for line in bed.complaints())]
     if bed.violations:
         problems.append(f"the operator's own guard refused {bed.violations:g} deletions")
     return problems

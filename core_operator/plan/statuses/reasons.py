@@ -46,6 +46,7 @@ class Blocking(StrEnum):
     BACKEND_NOT_SELECTED = "BackendNotSelected"
     NOT_ACCEPTED = "NotAccepted"
     CHILD_REFUSED = "ChildRefused"
+    CHILD_TERMINATING = "ChildTerminating"
     PODS_REFUSED = "PodsRefused"
     AUTOSCALER_REFUSED = "AutoscalerRefused"
     RESOURCE_API_MISSING = "ResourceAPIMissing"
@@ -82,6 +83,7 @@ _STALLING = frozenset(
         Blocking.LEVELS_REVERSED,
         Blocking.NOT_ACCEPTED,
         Blocking.CHILD_REFUSED,
+        Blocking.CHILD_TERMINATING,
         Blocking.PODS_REFUSED,
         Blocking.AUTOSCALER_REFUSED,
         Blocking.RESOURCE_API_MISSING,

@@ -64,7 +64,7 @@ def test_only_what_a_projection_shows_is_news() -> None:
     assert not wakes.shows_other(plain, again)
 
 
-def test_what_somebody_takes_back_is_said_again() -> None:
+def test_only_a_change_of_what_the_backend_writes_into_a_status_wakes_it() -> None:
     entry = {
         "type": "Accepted",
         "status": "True",
@@ -74,10 +74,13 @@ def test_what_somebody_takes_back_is_said_again() -> None:
     }
     said = gang(("a", 1, 1), status={"conditions": [entry]})
     others = gang(("a", 1, 1), status={"conditions": [{**entry, "type": "Initialized"}]})
-    assert wakes.unsaid(said, gang(("a", 1, 1)))
-    assert wakes.unsaid(said, others)
-    assert not wakes.unsaid(said, said)
-    assert not wakes.unsaid(others, gang(("a", 1, 1)))
+    overwritten = gang(("a", 1, 1), status={"conditions": [{**entry, "status": "False"}]})
+    assert wakes.status_differs(said, gang(("a", 1, 1)))
+    assert wakes.status_differs(said, others)
+    assert wakes.status_differs(said, overwritten)
+    assert wakes.status_differs(said, gang(("a", 1, 1), status={"phase": "Running"}))
+    assert not wakes.status_differs(said, said)
+    assert not wakes.status_differs(others, gang(("a", 1, 1)))
 
 
 def test_a_pod_is_news_when_it_gets_further_or_is_thrown_back() -> None:
