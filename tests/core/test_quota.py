@@ -115,12 +115,6 @@ class Keeper:
         assert self._released <= {pod.metadata.uid for pod in self._person.pods}
 
 
-async def until_quiet(operator: Operator) -> int:
-    """Wait until no turn is under way; how many pods were created and deleted."""
-    await operator.until_idle(PATIENCE)
-    return operator.writes.seen["post", "pods"] + operator.writes.seen["delete", "pods"]
-
-
 async def test_of_four_gangs_of_four_two_run_under_a_quota_of_eight_and_more_come_as_it_is_raised(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
@@ -140,8 +134,10 @@ async def test_of_four_gangs_of_four_two_run_under_a_quota_of_eight_and_more_com
             ),
             PATIENCE,
         )
-        told = str(condition(person.get(SETS, "w"), "Stalled").get("message"))
-        assert f"gang {third} does not fit into ResourceQuota compute" in told
+        said = f"gang {third} does not fit into ResourceQuota compute"
+        await person.until(
+            lambda: said in str(condition(person.get(SETS, "w"), "Stalled").get("message"))
+        )
         await limit(person, pods="13")
         assert await until_running(person, w=(3, 4)) == first | {third}
         await limit(person, pods="16")
