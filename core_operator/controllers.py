@@ -45,6 +45,7 @@ from shared_api.models import (
 )
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache, key_of
+from shared_api.runtime.lanes import Priority
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import Applied
@@ -116,9 +117,9 @@ class Controllers:
             first=lambda _: shop.turns,
         )
         quota.lifts = gangs.lifts
-        quota.wake = self._cliques.queue.add
-        quota.look_again = lambda key, delay: self._quota.queue.add(key, delay=delay)
-        shop.turns.wake = self._quota.queue.add
+        # All gangs of the namespace wait for that one.
+        quota.wake = partial(self._cliques.queue.add, priority=Priority.USER)
+        shop.turns.wake = lambda key, delay: self._quota.queue.add(key, delay=delay)
         self._orders, _ = self._make(
             "startup-order", caches.gangs, StartupOrderReconciler, workers.pod_gangs
         )

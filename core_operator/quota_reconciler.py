@@ -28,9 +28,6 @@ from shared_api.runtime.writing import Behalf, Target
 
 Wake = Callable[[ObjectKey], None]
 
-_GATHERED = 0.05
-"""Seconds in which pods that come or go together are seen."""
-
 
 class QuotaReconciler:
     """Turns in constrained namespaces."""
@@ -47,8 +44,6 @@ class QuotaReconciler:
         """Gates that are being removed."""
         self.wake: Wake = lambda _: None
         """Has a PodClique looked at."""
-        self.look_again: Callable[[ObjectKey, float], None] = lambda *_: None
-        """Has a namespace looked at after a delay."""
         shop.view.caches.pods.subscribe(self._on_pod)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
@@ -175,4 +170,4 @@ class QuotaReconciler:
             self._turns.freed(namespace, self._shop.clock.monotonic(), given_back=given_back)
         elif old is not None:
             return
-        self.look_again(ObjectKey(namespace, ""), _GATHERED)
+        self._turns.look_at(namespace)

@@ -11,6 +11,10 @@ from core_operator.plan.turns import Line, Step
 from shared_api.kube.errors import Forbidden
 from shared_api.kube.metadata import ObjectKey
 
+_GATHERED = 0.02
+_GATHERED_PER_GANG = 0.0002
+"""Seconds in which PodCliques ask, and pods come and go, before all gangs are looked at."""
+
 
 class Turns(Container[ObjectKey]):
     """The constrained namespaces, and the gangs that ask for pods there."""
@@ -19,8 +23,8 @@ class Turns(Container[ObjectKey]):
         self._lines: dict[str, Line] = {}
         self._asks: dict[str, dict[ObjectKey, set[str]]] = {}
         self._giving_back: dict[str, frozenset[ObjectKey]] = {}
-        self.wake: Callable[[ObjectKey], None] = lambda _: None
-        """Has a constrained namespace looked at."""
+        self.wake: Callable[[ObjectKey, float], None] = lambda *_: None
+        """Has a constrained namespace looked at after so many seconds."""
 
     def __contains__(self, key: object) -> bool:
         """Tell whether the namespace of a key is constrained."""
@@ -54,7 +58,7 @@ class Turns(Container[ObjectKey]):
         cliques = self._asks.setdefault(gang.namespace, {}).setdefault(gang, set())
         if clique not in cliques:
             cliques.add(clique)
-            self._wake(gang.namespace)
+            self.look_at(gang.namespace)
 
     def withdraw(self, gang: ObjectKey, clique: str) -> None:
         """Note that a PodClique has nothing to create."""
@@ -64,14 +68,15 @@ class Turns(Container[ObjectKey]):
         asks[gang].discard(clique)
         if not asks[gang]:
             del asks[gang]
-        self._wake(gang.namespace)
+        self.look_at(gang.namespace)
 
     def refused(self, gang: ObjectKey, clique: str, error: Forbidden, now: float) -> None:
         """Note that the API server has refused a pod for quota."""
-        line = self._lines.get(gang.namespace) or Line(error.exceeded_quota)
+        # Pods may have gone just before.
+        line = self._lines.get(gang.namespace) or Line(error.exceeded_quota, freed_at=now)
         self._lines[gang.namespace] = line.refused(gang, error.exceeded_quota, now)
         self.ask(gang, clique)
-        self._wake(gang.namespace)
+        self.look_at(gang.namespace)
 
     def freed(self, namespace: str, now: float, *, given_back: bool) -> None:
         """Note that a pod of a constrained namespace is gone."""
@@ -93,5 +98,7 @@ class Turns(Container[ObjectKey]):
         for gang in [gang for gang in asks if not exists(gang)]:
             del asks[gang]
 
-    def _wake(self, namespace: str) -> None:
-        self.wake(ObjectKey(namespace, ""))
+    def look_at(self, namespace: str) -> None:
+        """Have a namespace looked at soon; where many gangs ask, a look takes longer."""
+        delay = _GATHERED + _GATHERED_PER_GANG * len(self._asks.get(namespace, ()))
+        self.wake(ObjectKey(namespace, ""), delay)

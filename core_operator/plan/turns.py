@@ -17,8 +17,10 @@ from shared_api.kube.metadata import ObjectKey
 
 SETTLED_AFTER = 5.0
 """Seconds in which kube-controller-manager lowers the usage of a quota after pods are gone."""
-IDLE_AFTER = 10.0
-"""Seconds without progress after which a gang loses its turn."""
+REFUSED_AFTER = 10.0
+"""Seconds without progress after which a refusal is final although pods go all the time."""
+IDLE_AFTER = 30.0
+"""Seconds without progress after which a gang loses its turn that was not refused."""
 SECONDS_PER_POD = 0.5
 """How long a gang that was refused stays away, for each pod that it gave back."""
 _FIRST_RETRY, _LAST_RETRY = 0.25, 2.0
@@ -92,6 +94,7 @@ class Line:
     paused: bool = False
     """The gang with the turn was refused, and waits for its next try."""
     tries: int = 0
+    refused_at: float = 0.0
     retry_at: float = 0.0
     progress_at: float = 0.0
     missing: int = 0
@@ -108,7 +111,8 @@ class Line:
             return replace(self, message=message)
         tries = self.tries + 1
         retry_at = now + _doubled(_FIRST_RETRY, _LAST_RETRY, tries)
-        return replace(self, message=message, paused=True, tries=tries, retry_at=retry_at)
+        told = replace(self, message=message, refused_at=now)
+        return replace(told, paused=True, tries=tries, retry_at=retry_at)
 
     def freed(self, now: float, *, given_back: bool) -> "Line":
         """The state after a pod is gone; what a gang gave back is nothing new to the others."""
@@ -191,12 +195,12 @@ def _judged(line: Line, gangs: Mapping[ObjectKey, Contender], now: float) -> Lin
         return replace(over, aside=done)
     if gang.missing < line.missing:
         line = replace(line, missing=gang.missing, progress_at=now)
-    if line.paused and now - line.freed_at >= SETTLED_AFTER:
+    final_at = min(line.freed_at + SETTLED_AFTER, line.progress_at + REFUSED_AFTER)
+    if line.paused and line.refused_at >= final_at:
         return replace(over, aside=_set_aside(line, gang, gang.kind, now))
     if now - line.progress_at >= IDLE_AFTER:
-        # Nobody knows whether others of its kind would be refused.
-        kind = gang.kind if line.paused else gang.key
-        return replace(over, aside=_set_aside(line, gang, kind, now))
+        # Others of its kind may be fine.
+        return replace(over, aside=_set_aside(line, gang, gang.key, now))
     return line
 
 
@@ -259,8 +263,7 @@ def _message(line: Line, gang: Contender, before: int) -> str:
 
 def _again(line: Line, order: Sequence[Contender], now: float) -> float:
     if line.turn is not None:
-        idle_at = line.progress_at + IDLE_AFTER
-        return max(0.0, (min(line.retry_at, idle_at) if line.paused else idle_at) - now)
+        return max(0.0, (line.retry_at if line.paused else line.progress_at + IDLE_AFTER) - now)
     untils = (one.until for gang in order for one in _asides(line.aside, gang) if one.until > now)
     return min(untils, default=now + _LAST_WAIT) - now
 

@@ -224,3 +224,45 @@ async def test_a_gang_that_runs_gets_a_lost_pod_back_before_another_starts(
                 await person.delete(pod, PODS)
         await person.until(lambda: len(lost.keys() & {p.metadata.uid for p in person.pods}) == 2)
         assert await until_running(person, w=(2, 2)) == first
+
+
+async def test_an_update_goes_on_while_another_gang_waits_for_the_same_quota(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    await limit(person, pods="3")
+    async with running_operator(core_cluster):
+        await person.create(pcs("w", clique("a", 2)))
+        await until_running(person, w=(1, 2))
+        await person.create(pcs("waits", clique("a", 2)))
+        await until_running(person, w=(1, 2))
+        changed = clique("a", 2)
+        changed["spec"]["podSpec"]["containers"][0]["image"] = "registry.example.com/app:2"
+        await person.change(SETS, "w", {"spec": {"template": {"cliques": [changed]}}})
+        await person.until(
+            lambda: (
+                len(person.pods_of("w-0-a")) == 2
+                and all(map(is_ready, person.pods))
+                and all(_image(pod).endswith(":2") for pod in person.pods)
+            ),
+            PATIENCE,
+        )
+        await until_running(person, w=(1, 2))
+
+
+def _image(pod: LooseObject) -> str:
+    return str(pod.spec["containers"][0]["image"])
+
+
+async def test_a_scaled_gang_comes_after_its_base_gang_and_holds_nothing_before(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    group = {"name": "s", "cliqueNames": ["b"], "replicas": 3, "minAvailable": 1}
+    workload = pcs("w", clique("a", 3), clique("b", 2), podCliqueScalingGroups=[group])
+    await limit(person, pods="4")
+    async with running_operator(core_cluster):
+        await person.create(workload)
+        await person.until(lambda: says(person, "w-0-a", "gang w-0 does not fit"), PATIENCE)
+        await person.until(lambda: not person.pods, PATIENCE)
+        await limit(person, pods="7")
+        wanted = [("w-0", 5), ("w-0-s-0", 2)]
+        await person.until(lambda: sorted(serving(person).items()) == wanted, PATIENCE)

@@ -101,8 +101,10 @@ def test_a_refusal_is_final_only_when_no_pod_has_gone_lately() -> None:
     paused = plan_step(line, gangs, now=0.1)
     assert not paused.opened
     assert paused.again_in == pytest.approx(0.25)
-    retried = plan_step(line, gangs, now=0.4)
+    retried = plan_step(line, gangs, now=SETTLED_AFTER)
     assert retried.opened
+    assert retried.line is not None
+    line = retried.line.refused(key("a"), SAID, now=SETTLED_AFTER)
     final = plan_step(line, gangs, now=SETTLED_AFTER)
     assert final.line is not None
     assert final.line.turn == key("b")
