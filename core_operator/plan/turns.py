@@ -21,6 +21,11 @@ REFUSED_AFTER = 10.0
 """Seconds without progress after which a refusal is final although pods go all the time."""
 IDLE_AFTER = 30.0
 """Seconds without progress after which a gang loses its turn that was not refused."""
+RESERVED_FOR = 60.0
+"""Seconds for which nobody starts while a running gang is below its minimum and does not ask.
+
+Pods are seen to be gone before they are replaced, and the replacement may have to wait.
+"""
 SECONDS_PER_POD = 0.5
 """How long a gang that was refused stays away, for each pod that it gave back."""
 _FIRST_RETRY, _LAST_RETRY = 0.25, 2.0
@@ -99,6 +104,8 @@ class Line:
     progress_at: float = 0.0
     missing: int = 0
     freed_at: float = -math.inf
+    below: Mapping[ObjectKey, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Running gangs that are below their minimum, and since when."""
     aside: Mapping[Kind, Aside] = field(default_factory=lambda: MappingProxyType({}))
 
     def may_create(self, gang: ObjectKey) -> bool:
@@ -164,11 +171,19 @@ def in_order(gangs: Iterable[Contender], line: Line | None = None) -> list[Conte
 
 def plan_step(line: Line, gangs: Sequence[Contender], now: float) -> Step:
     """What to do in a constrained namespace with these gangs."""
-    line = _judged(_pruned(line, gangs), {gang.key: gang for gang in gangs}, now)
+    known = {gang.key: gang for gang in gangs}
+    line = _judged(_noted(line, gangs, now), known, now)
+    line, reserved = _reserved(line, known, now)
     order = in_order(gangs, line)
     opened = False
     if line.turn is None:
-        ready = (gang for gang in order if not gang.base_lacks and _is_due(line, gang, now))
+        ready = (
+            gang
+            for gang in order
+            if not gang.base_lacks
+            and _is_due(line, gang, now)
+            and (not reserved or gang.standing is Standing.BELOW_MINIMUM)
+        )
         if (first := next(ready, None)) is not None:
             line, opened = _given(line, first, now), True
         elif not order:
@@ -213,9 +228,29 @@ def _set_aside(line: Line, gang: Contender, kind: Kind, now: float) -> Mapping[K
     return {**line.aside, kind: entry}
 
 
-def _pruned(line: Line, gangs: Iterable[Contender]) -> Line:
-    known = {kind for gang in gangs for kind in _kinds(gang)}
-    return replace(line, aside={kind: one for kind, one in line.aside.items() if kind in known})
+def _noted(line: Line, gangs: Iterable[Contender], now: float) -> Line:
+    """The state without what is gone, and with the gangs that are below their minimum."""
+    known = tuple(gangs)
+    kinds = {kind for gang in known for kind in _kinds(gang)}
+    below = (gang.key for gang in known if gang.standing is Standing.BELOW_MINIMUM)
+    return replace(
+        line,
+        aside={kind: one for kind, one in line.aside.items() if kind in kinds},
+        below={key: line.below.get(key, now) for key in below},
+    )
+
+
+def _reserved(line: Line, gangs: Mapping[ObjectKey, Contender], now: float) -> tuple[Line, bool]:
+    """The state without a turn that must yield to a running gang; whether others must wait."""
+    silent = any(
+        now < since + RESERVED_FOR and not gangs[key].asks for key, since in line.below.items()
+    )
+    urgent = silent or any(
+        gangs[key].asks and not _asides(line.aside, gangs[key]) for key in line.below
+    )
+    if urgent and line.turn is not None and line.turn not in line.below:
+        line = replace(line, turn=None, paused=False, tries=0)
+    return line, silent
 
 
 def _kinds(gang: Contender) -> tuple[Kind, Kind]:
@@ -264,8 +299,9 @@ def _message(line: Line, gang: Contender, before: int) -> str:
 def _again(line: Line, order: Sequence[Contender], now: float) -> float:
     if line.turn is not None:
         return max(0.0, (line.retry_at if line.paused else line.progress_at + IDLE_AFTER) - now)
-    untils = (one.until for gang in order for one in _asides(line.aside, gang) if one.until > now)
-    return min(untils, default=now + _LAST_WAIT) - now
+    untils = [one.until for gang in order for one in _asides(line.aside, gang)]
+    untils += [since + RESERVED_FOR for since in line.below.values()]
+    return min((at for at in untils if at > now), default=now + _LAST_WAIT) - now
 
 
 def _doubled(first: float, most: float, times: int) -> float:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core_operator.plan.turns import (
     IDLE_AFTER,
+    RESERVED_FOR,
     SECONDS_PER_POD,
     SETTLED_AFTER,
     Contender,
@@ -89,6 +90,35 @@ def test_a_scaled_gang_has_no_turn_before_its_base_gang() -> None:
     step = plan_step(Line(SAID), [contender("scaled", base_lacks=True)], now=0.0)
     assert step.line is not None
     assert step.line.turn is None
+
+
+def test_what_a_running_gang_lost_goes_to_nobody_else_before_it_asks() -> None:
+    waits, lost = contender("waits"), contender("lost", BELOW, at=1, missing=1, asks=False)
+    kept = plan_step(Line(SAID), [waits, lost], now=0.0)
+    assert kept.line is not None
+    assert kept.line.turn is None
+    assert kept.again_in == RESERVED_FOR
+    asked = plan_step(kept.line, [waits, replace(lost, asks=True)], now=1.0)
+    assert asked.line is not None
+    assert asked.line.turn == key("lost")
+    silent = plan_step(kept.line, [waits, lost], now=RESERVED_FOR)
+    assert silent.line is not None
+    assert silent.line.turn == key("waits")
+
+
+def test_a_running_gang_below_its_minimum_takes_the_turn_until_it_was_refused() -> None:
+    first = plan_step(Line(SAID), [contender("new", gated=2, missing=2)], now=0.0)
+    assert first.line is not None
+    gangs = [contender("new", gated=2, missing=2), contender("below", BELOW, at=1, missing=1)]
+    taken = plan_step(first.line, gangs, now=1.0)
+    assert taken.line is not None
+    assert taken.line.turn == key("below")
+    assert taken.give_back == {key("new")}
+    refused = taken.line.refused(key("below"), SAID, now=7.0)
+    back = plan_step(refused, gangs, now=7.0)
+    assert back.line is not None
+    assert back.line.turn == key("new")
+    assert plan_step(back.line, gangs, now=9.0).line == back.line
 
 
 def test_a_refusal_is_final_only_when_no_pod_has_gone_lately() -> None:
