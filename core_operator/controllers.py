@@ -1,6 +1,6 @@
 """The controllers of core, and what wakes each of them.
 
-This is the map of the operator: nine queues, each fed from the caches, each with its
+This is the map of the operator: ten queues, each fed from the caches, each with its
 reconciler. A spec and its status have separate controllers, so that a storm of pod events
 never delays a creation, and no status change of a child re-runs its owner.
 """
@@ -18,6 +18,7 @@ from core_operator.lifecycle_reconciler import LifecycleReconciler
 from core_operator.podclique_reconciler import PodCliqueReconciler
 from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
 from core_operator.podgang_reconciler import PodGangReconciler
+from core_operator.quota_reconciler import QuotaReconciler
 from core_operator.scaling_group_reconciler import ScalingGroupReconciler
 from core_operator.sharing_feeds import SharingQueues, feed_sharing
 from core_operator.startup_order_reconciler import StartupOrderReconciler
@@ -28,6 +29,7 @@ from core_operator.status_reconcilers import (
     ScalingGroupStatusReconciler,
 )
 from core_operator.summaries import Summaries
+from core_operator.turns import Turns
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -43,6 +45,7 @@ from shared_api.models import (
 )
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache, key_of
+from shared_api.runtime.lanes import Priority
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.outcome import Result
 from shared_api.runtime.ownership import Applied
@@ -106,6 +109,17 @@ class Controllers:
         )
         gangs.wake = self._gangs.queue.add
         self._lifts = gangs.lifts
+        self._quota, quota = self._make(
+            "quota",
+            shop.turns,
+            QuotaReconciler,
+            workers.pod_clique_sets,
+            first=lambda _: shop.turns,
+        )
+        quota.lifts = gangs.lifts
+        # All gangs of the namespace wait for that one.
+        quota.wake = partial(self._cliques.queue.add, priority=Priority.USER)
+        shop.turns.wake = lambda key, delay: self._quota.queue.add(key, delay=delay)
         self._orders, _ = self._make(
             "startup-order", caches.gangs, StartupOrderReconciler, workers.pod_gangs
         )
@@ -163,7 +177,7 @@ class Controllers:
     def _make(
         self,
         name: str,
-        objects: Cache[Any],
+        objects: Cache[Any] | Turns,
         build: Callable[[Workshop, Applier], R],
         workers: int,
         manager: str = names.FIELD_MANAGER_CORE,

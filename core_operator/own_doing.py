@@ -35,6 +35,10 @@ class OwnDoing:
             self._expected.pop(pod.metadata.uid, None)
             raise
 
+    def __contains__(self, pod: Pod) -> bool:
+        """Tell whether we do it to this pod, and no event has shown it."""
+        return pod.metadata.uid in self._expected
+
     def is_ours(self, pod: Pod) -> bool:
         """Tell, once, whether it was we who did it to this pod."""
         return self._expected.pop(pod.metadata.uid, self) is None

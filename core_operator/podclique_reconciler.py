@@ -6,16 +6,16 @@ wakes this reconciler. A pod is created by a plain POST under a name that follow
 place, so creating it twice is impossible; it is deleted by UID. What the server refuses, or
 takes and drops, is kept as the PodClique's problem until a creation succeeds; so is a name
 that a stranger has, for which the other pods do not wait. A pod that is taken again and again
-is replaced later and later (`replacements`).
+is replaced later and later (`replacements`). Where a quota is exhausted, pods are created only
+while their gang has the turn (`turns`).
 
 Pods that go may be the first that we hear of a deletion further up, since each kind is watched
 by itself. So before a lost pod is replaced the server is asked, in a patch that changes
 nothing, whether the PodClique stays.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import msgspec
@@ -42,7 +42,7 @@ from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType
-from shared_api.kube.errors import ApiError, Verdict, classify
+from shared_api.kube.errors import ApiError, Forbidden, Verdict, classify
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
@@ -56,6 +56,7 @@ from shared_api.models import (
     SchedulerBackendSpec,
 )
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent, verdict_of
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
@@ -146,25 +147,52 @@ class PodCliqueReconciler:
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         due = (new for new in plan.create if new.index not in waiting)
         prepared = list(_prepared(clique, due, gang, record))
-        if prepared:
-            await self._ensure_it_stays(found, behalf)
-        try:
+        may_go_on = await self._create_all(found, gang, prepared, create)
+        if not may_go_on:
+            return self._conclude(clique, waiting, settled=False)
+        if taken:
+            self._tell_taken(clique, taken)
+        return self._conclude(clique, waiting, settled=bool(prepared) or not plan.create)
+
+    async def _create_all(
+        self,
+        found: Applied[PodClique],
+        gang: PodGang,
+        prepared: Sequence[_Prepared],
+        create: Callable[[_Prepared], Awaitable[None]],
+    ) -> bool:
+        """Create pods; tell whether they may be created, as far as quotas go."""
+        key, turns = key_of(found), self._shop.turns
+        of_gang = ObjectKey(key.namespace, gang.metadata.name)
+        if prepared and turns.may_create(of_gang):
+            await self._ensure_it_stays(found, Behalf(key, found.metadata.uid))
+
+        denied = False
+
+        def still() -> bool:
+            nonlocal denied
+            denied = denied or not turns.may_create(of_gang)
             # Should it want others meanwhile, it is due again.
-            await slow_start(
-                prepared,
-                only_while(partial(is_as_seen, self._view.caches.cliques, found), create),
-                limit=parallel,
-                first=AT_ONCE,
-            )
+            return not denied and is_as_seen(self._view.caches.cliques, found)
+
+        first = 1 if key in turns else AT_ONCE
+        parallel = self._shop.settings.concurrency.writes
+        try:
+            await slow_start(prepared, only_while(still, create), limit=parallel, first=first)
         except (ApiError, Retry, ExceptionGroup) as error:
-            self._shop.note_problem(clique, _problem(error))
+            if (refusal := _over_quota(error)) is not None:
+                turns.refused(of_gang, key.name, refusal, self._shop.clock.monotonic())
+                return False
+            self._shop.note_problem(found.object, _problem(error))
             if verdict_of(error) is not Verdict.TERMINAL:
                 raise
             # An admission policy refuses as a schema does, and may be mended.
             raise Retry(str(error), after=REFUSED_AGAIN_AFTER) from error
-        if taken:
-            self._tell_taken(clique, taken)
-        return self._conclude(clique, waiting, settled=bool(prepared) or not plan.create)
+        if denied:
+            turns.ask(of_gang, key.name)
+            return False
+        turns.withdraw(of_gang, key.name)
+        return True
 
     def _ensure_size(self, pcs: PodCliqueSet, clique: PodClique) -> None:
         """Go on only if so many pods can be planned; else tell, or have told."""
@@ -269,6 +297,13 @@ def _prepared(
         patch = patch_for(record, gang.status, clique.metadata.name, new.index, clique.spec.minimum)
         if not isinstance(patch, NotYet):
             yield _Prepared(new, patch)
+
+
+def _over_quota(error: Exception) -> Forbidden | None:
+    """The refusal that says that a quota is exhausted, if there is one."""
+    members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
+    refusals = (one for one in members if isinstance(one, Forbidden))
+    return next((one for one in refusals if one.exceeded_quota), None)
 
 
 def _problem(error: Exception) -> Blocked | None:

@@ -185,7 +185,12 @@ class PodGangReconciler:
             return
         parallel = self._shop.settings.concurrency.writes
 
+        gang = ObjectKey(situation.gang.metadata.namespace or "", situation.gang.metadata.name)
+
         async def ungate(pod: Pod) -> None:
+            if self._shop.turns.gives_back(gang):
+                # Some of its pods are being deleted: the others alone are no gang.
+                raise WaitForEvent(f"gang {gang} gives back its pods for want of quota")
             steps = ungate_patch(pod, record.scheduling_gate, situation.must_have(pod))
             patch = Patch(cast("list[JsonObject]", steps), PatchType.JSON)
             with self.lifts.to(pod):

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from core_operator.caches import Caches
 from core_operator.plan.disruption import Cause, Loss, why_lost
 from core_operator.plan.pods import is_live
-from core_operator.plan.preparation import index_of
+from core_operator.plan.preparation import index_of, is_held
 from core_operator.plan.statuses.breach import spoken
 from shared_api.kube.pods import Pod
 from shared_api.models import PodClique
@@ -87,7 +87,8 @@ class Replacements:
         if old is None or not is_live(old) or (new is not None and is_live(new)):
             return
         owner, index, why = old.metadata.controller, index_of(old), why_lost(new or old)
-        if owner is None or index is None or why.cause is Cause.DELETED:
+        if owner is None or index is None or why.cause is Cause.DELETED or is_held(old):
+            # A gated pod has no node from which it could be lost: somebody deleted it.
             return
         # Not of those that are gone: nobody would take them off the list again.
         if self._cliques.get_by_uid(owner.uid) is None:

@@ -14,6 +14,7 @@ from core_operator.plan.statuses.reasons import Blocked
 from core_operator.repairs import Repairs
 from core_operator.selections import Selections
 from core_operator.settings import Settings
+from core_operator.turns import Turns
 from core_operator.view import View
 from shared_api.kube.client import Client
 from shared_api.models import KubeObject
@@ -43,6 +44,9 @@ class Workshop:
 
     selections: Selections = field(default_factory=Selections)
     """Pods that updates have chosen."""
+
+    turns: Turns = field(default_factory=Turns)
+    """Who may create pods where a quota is exhausted."""
 
     repairs: Repairs = field(init=False)
     """How long gangs take to be whole again."""

@@ -140,6 +140,14 @@ class Unauthorized(ApiError):
 class Forbidden(ApiError):
     """RBAC, a quota or an admission plug-in said no."""
 
+    @property
+    def exceeded_quota(self) -> str:
+        """The quota that is exhausted, with its numbers; empty if something else said no.
+
+        The server gives no reason of its own for this, only words that have never changed.
+        """
+        return self.message.partition("exceeded quota: ")[2]
+
 
 class NotFound(ApiError):
     """The object, its namespace or its kind does not exist."""
@@ -226,6 +234,9 @@ def _redirect(location: str | None) -> str:
 def classify(error: BaseException) -> Verdict:
     """Decide between retrying, waiting for an event and giving up."""
     match error:
+        case Conflict() if error.details.kind == "resourcequotas":
+            # Several creations at once have raised the usage of a quota; ours was not counted.
+            return Verdict.RETRY
         case NotFound() | Conflict() | Gone():
             return Verdict.WAIT_FOR_EVENT
         case Forbidden() if error.has_cause("NamespaceTerminating"):

@@ -14,7 +14,7 @@ from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.watch import Changed, Removed
-from tests.plan.pod_samples import NOW, READY, pod, podclique
+from tests.plan.pod_samples import GATED, NOW, READY, pod, podclique
 
 PREEMPTED = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", "for high")
 
@@ -46,6 +46,11 @@ class World:
         here = self._comes(0)
         status = msgspec.structs.replace(here.status, phase=phase)
         self._shows(msgspec.structs.replace(here, status=status))
+
+    def gives_back(self) -> None:
+        """A gated pod comes, and is gone at once: it has no node that would have to be told."""
+        here = self._shows(pod(0, GATED, name=f"p-{next(self._numbers)}"))
+        self._caches.pods.take(Removed(here))
 
     def forgets(self) -> None:
         """The PodClique goes."""
@@ -90,6 +95,13 @@ def test_a_pod_that_somebody_deletes_does_not_wait() -> None:
     world = World()
     for _ in range(5):
         world.loses(mark=None)
+    assert world.left(0) == {}
+
+
+def test_a_gated_pod_that_is_gone_does_not_wait() -> None:
+    world = World()
+    for _ in range(5):
+        world.gives_back()
     assert world.left(0) == {}
 
 

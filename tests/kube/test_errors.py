@@ -93,6 +93,19 @@ def test_a_redirect_says_where_it_points_and_no_secret(location: str | None, quo
     assert str(error).endswith("gateway"), "the remedy is never cut off"
 
 
+def test_a_quota_that_others_used_at_the_same_time_is_tried_again() -> None:
+    body = b'{"reason":"Conflict","message":"m","details":{"kind":"resourcequotas","name":"q"}}'
+    assert classify(from_response(409, body)) is Verdict.RETRY
+
+
+def test_an_exceeded_quota_is_told_from_other_refusals() -> None:
+    said = 'pods "p" is forbidden: exceeded quota: q, requested: pods=1, used: pods=8'
+    refusal = from_status(Status(403, "Forbidden", said))
+    assert isinstance(refusal, errors.Forbidden)
+    assert refusal.exceeded_quota == "q, requested: pods=1, used: pods=8"
+    assert errors.Forbidden(Status(403, "Forbidden", "failed quota: q")).exceeded_quota == ""
+
+
 def test_a_body_that_is_no_status_is_not_quoted() -> None:
     error = from_response(502, b"<html>password=hunter2</html>")
 
