@@ -56,6 +56,7 @@ from shared_api.models import (
 )
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent, verdict_of
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
@@ -125,7 +126,7 @@ class PodCliqueReconciler:
         outdated = plan.delete or self._updates.step(pcs, clique)
         going = self._updates.permitted(pcs, clique, outdated)
         self._shop.selections.note(clique, going)
-        behalf = Behalf(key, clique.metadata.uid)
+        behalf = Behalf(key, identity(kinds.CLIQUES, clique))
         parallel = self._shop.settings.concurrency.writes
         taken: list[str] = []
 
@@ -224,11 +225,11 @@ class PodCliqueReconciler:
         return None
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        if old is not None and is_live(old) and (new is None or new.metadata.is_terminating):
-            owner = old.metadata.controller
-            # Not of those that are seen to be gone: nobody would take them off the list again.
-            if owner is not None and self._view.caches.cliques.get_by_uid(owner.uid) is not None:
-                self._bereaved.add(owner.uid)
+        if old is None or not is_live(old) or not (new is None or new.metadata.is_terminating):
+            return
+        # Not of those that are seen to be gone: nobody would take them off the list again.
+        if (clique := self._view.clique_of(old)) is not None:
+            self._bereaved.add(clique.metadata.uid or "")
 
     def _on_clique(self, old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> None:
         if old is not None and new is None:

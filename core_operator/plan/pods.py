@@ -57,6 +57,14 @@ def is_bound(pod: Pod) -> bool:
     return pod.spec.node_name != ""
 
 
+def is_made_for(pod: Pod, podclique: str) -> bool:
+    """Tell whether a pod was made for the PodClique of this name.
+
+    Its own name says so, and nothing else that it carries is safe from being edited.
+    """
+    return pod.metadata.name.rpartition("-")[0] == podclique
+
+
 def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
     """The pods that the PodClique controls; a pod that merely carries its labels is not one."""
     uid = podclique.metadata.uid

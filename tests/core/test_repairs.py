@@ -59,7 +59,7 @@ class Process:
             uid=name,
             resource_version=f"{self._version}",
             labels={names.LABEL_PODGANG: "g"},
-            owner_references=(OwnerReference("v1", "PodClique", "c", "c", controller=True),),
+            owner_references=(OwnerReference("grove.io/v1alpha1", "PodClique", "c", "c", controller=True),),
         )
         pod = Pod(metadata=metadata, status=status)
         self._caches.pods.take(Changed(pod))
