@@ -59,6 +59,7 @@ _DEADLINE = 600.0
 _SET = its_controller(SETS)
 _GROUP = its_controller(GROUPS)
 _CLIQUE = its_controller(CLIQUES)
+_CLIQUE_LABEL = its_label(names.LABEL_PODCLIQUE)
 _GANG = its_label(names.LABEL_PODGANG)
 
 _URGENCY = {
@@ -211,7 +212,7 @@ class Controllers:
         queue = self._cliques.queue
         # Of a PodClique and its gang the one that is seen last has pods made.
         feed(queue, caches.cliques, self._if_in_gang, when=more_than_status)
-        feed(queue, caches.pods, _CLIQUE, when=wakes.pod_ended_or_bent)
+        feed(queue, caches.pods, _clique_named, when=wakes.pod_ended_or_bent)
         feed(queue, caches.pods, self._crowded_clique, when=wakes.pod_counts_for_more)
         feed(queue, caches.gangs, self._seen_cliques, when=wakes.pods_can_be_made)
         feed(queue, caches.backends, lambda _: map(key_of, caches.cliques), when=more_than_status)
@@ -293,6 +294,11 @@ class Controllers:
                     self._set_statuses.queue.add(key)
             case _:
                 pass
+
+
+def _clique_named(pod: Pod) -> Iterable[ObjectKey]:
+    """The PodClique that controls a pod; of one that nobody controls, the one that it names."""
+    return _CLIQUE(pod) if pod.metadata.controller is not None else _CLIQUE_LABEL(pod)
 
 
 def _is_unordered(pcs: PodCliqueSet) -> bool:

@@ -6,7 +6,8 @@ wakes this reconciler. A pod is created by a plain POST under a name that follow
 place, so creating it twice is impossible; it is deleted by UID. What the server refuses, or
 takes and drops, is kept as the PodClique's problem until a creation succeeds; so is a name
 that a stranger has, for which the other pods do not wait. A pod that is taken again and again
-is replaced later and later (`replacements`).
+is replaced later and later (`replacements`). Labels by which pods are found are restored. Pods
+that seem to belong to a PodClique and do not are neither counted nor touched, but reported.
 
 Pods that go may be the first that we hear of a deletion further up, since each kind is watched
 by itself. So before a lost pod is replaced the server is asked, in a patch that changes
@@ -24,11 +25,19 @@ from core_operator import caches as kinds
 from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER, is_as_seen, only_while
 from core_operator.plan.expansion import clique_named
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
-from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
+from core_operator.plan.pods import (
+    NewPod,
+    PodPlan,
+    is_bound,
+    is_live,
+    is_made_for,
+    lost_labels,
+    plan_pods,
+    stays_patch,
+)
 from core_operator.plan.preparation import (
     NotYet,
     Preparation,
-    is_held,
     patch_for,
     preparation_of,
     reference_to,
@@ -64,6 +73,10 @@ from shared_api.runtime.writing import Behalf, Target
 _DROPPED_AGAIN_AFTER = 30.0
 # A pod of ours that was made just before a restart is visible by then; a stranger's never is.
 _TAKEN_AGAIN_AFTER = 1.0
+
+
+_STRAYS = 5
+"""Pods that a message names; the next ones follow when those are gone."""
 
 
 class FieldsDropped(Retry):
@@ -123,8 +136,7 @@ class PodCliqueReconciler:
         plan = self._plan(pcs, clique, gang, record)
         waiting = self._lost.waiting(clique, (new.index for new in plan.create))
         # One thing at a time: whoever scales in has chosen outdated pods first anyway.
-        outdated = plan.delete or self._updates.step(pcs, clique)
-        going = self._updates.permitted(pcs, clique, outdated)
+        going = self._updates.permitted(pcs, clique, plan.delete or self._updates.step(pcs, clique))
         self._shop.selections.note(clique, going)
         behalf = Behalf(key, identity(kinds.CLIQUES, clique))
         parallel = self._shop.settings.concurrency.writes
@@ -141,6 +153,7 @@ class PodCliqueReconciler:
             if not await self._create(in_order(clique, manifest, self._waiter), behalf):
                 taken.append(pod.new.name)
 
+        await self._restore_labels(clique, plan.keep, behalf)
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
@@ -184,10 +197,16 @@ class PodCliqueReconciler:
         self._ensure_size(pcs, clique)
         pods, minimum = self._view.pods_of(clique), clique.spec.minimum
         preparation = Preparation(reference_to(gang).backend, minimum)
-        if any(map(is_held, pods)):
+        if not all(map(is_bound, pods)):
             preparation = preparation_of(gang, record, clique.metadata.name, minimum)
         visible = self._view.pod_names(clique.metadata.namespace or "")
         return plan_pods(clique, pods, minimum, preparation, visible)
+
+    async def _restore_labels(self, clique: PodClique, pods: Iterable[Pod], behalf: Behalf) -> None:
+        for pod in pods:
+            if labels := lost_labels(clique, pod):
+                metadata = {"uid": pod.metadata.uid, "labels": {**labels}}
+                await self._applier.patch(self._pods, pod, Patch({"metadata": metadata}), behalf)
 
     async def _ensure_it_stays(self, found: Applied[PodClique], behalf: Behalf) -> None:
         uid = found.metadata.uid or ""
@@ -221,7 +240,7 @@ class PodCliqueReconciler:
             return Result(requeue_after=min(wait.left for wait in waiting.values()))
         if settled:
             self._taken.pop(clique.metadata.uid or "", None)
-            self._shop.note_problem(clique, None)
+            self._shop.note_problem(clique, _told_strays(clique, self._view.strays_of(clique)))
         return None
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
@@ -263,6 +282,29 @@ def _prepared(
         patch = patch_for(record, gang.status, clique.metadata.name, new.index, clique.spec.minimum)
         if not isinstance(patch, NotYet):
             yield _Prepared(new, patch)
+
+
+def _told_strays(clique: PodClique, strays: Iterable[Pod]) -> Blocked | None:
+    """Return what a person should know about pods that seem to be of a PodClique and are not."""
+    orphans: list[str] = []
+    stolen: list[str] = []
+    for pod in filter(is_live, strays):
+        owner = pod.metadata.controller
+        if owner is None:
+            # One that only carries our labels is of no concern to anybody.
+            if is_made_for(pod, clique.metadata.name):
+                orphans.append(pod.metadata.name)
+        elif owner.uid == clique.metadata.uid:
+            stolen.append(pod.metadata.name)
+    name, listed = clique.metadata.name, sorted(orphans or stolen)[:_STRAYS]
+    if not listed:
+        return None
+    what = "no owner controls them any more"
+    if not orphans:
+        what = f"PodClique {name} controls them, but they were made for another PodClique"
+    pods = f"{len(orphans or stolen)} pods do not count for PodClique {name}"
+    remedy = f"kubectl delete pod -n {clique.metadata.namespace} {' '.join(listed)}"
+    return Blocked(Blocking.CONFLICT, f"{pods}: {what}. Delete them: {remedy}")
 
 
 def _problem(error: Exception) -> Blocked | None:

@@ -75,6 +75,22 @@ def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
     )
 
 
+def lost_labels(podclique: PodClique, pod: Pod) -> dict[str, str]:
+    """Return the labels that say whose a pod is and that somebody removed or changed.
+
+    Only these: what else is on a pod is of the template that it was made from.
+    """
+    ours, live = podclique.metadata.labels, pod.metadata.labels
+    lost = {
+        key: ours[key]
+        for key in (names.LABEL_PODGANG, names.LABEL_PART_OF)
+        if key in ours and live.get(key) != ours[key]
+    }
+    if live.get(names.LABEL_PODCLIQUE) != podclique.metadata.name:
+        lost[names.LABEL_PODCLIQUE] = podclique.metadata.name
+    return lost
+
+
 def stays_patch(uid: str) -> list[JsonValue]:
     """A JSON patch that changes nothing, and fails unless the object is there to stay."""
     return [
@@ -92,8 +108,8 @@ def plan_pods(
 ) -> PodPlan:
     """What is to be done about the pods of a PodClique.
 
-    `preparation` is what new pods are made with; pods that are still held and were made with
-    something else are made anew. `taken` are names of pods that exist, of others too.
+    `preparation` is what new pods are made with; pods without a node that do not suit it are
+    recreated. `taken` are names of pods that exist, of others too.
     """
     owned = owned_pods(podclique, pods)
     live = tuple(pod for pod in owned if is_live(pod))
