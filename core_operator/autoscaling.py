@@ -7,7 +7,7 @@ that has a name which is needed is left alone, as with other children.
 
 from functools import partial
 
-from core_operator.caches import OWNER
+from core_operator.caches import SETS
 from core_operator.children import (
     Concern,
     Family,
@@ -26,6 +26,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import HPAS
 from shared_api.models import PodCliqueSet, PodCliqueTemplateSpec
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.owners import identity
 from shared_api.runtime.writing import Behalf, Target
 
 
@@ -40,18 +41,17 @@ class Autoscaling:
 
     def size(self, key: ObjectKey, template: PodCliqueTemplateSpec, pcs: PodCliqueSet) -> int:
         """The size in which to make a PodClique of this name."""
-        found = own_child(self._cache, key, pcs)
+        found = own_child(self._cache, key, identity(SETS, pcs))
         spec = template.spec
         autoscaler = found.object if found is not None else None
         return remembered_size(autoscaler, spec.auto_scaling_config, spec.replicas)
 
     async def settle(self, pcs: PodCliqueSet, expansion: Expansion, behalf: Behalf) -> None:
         """Make the autoscalers of one set as they should be."""
-        uid = pcs.metadata.uid or ""
         named = (scaled.name for scaled in autoscaled(expansion))
         family = Family(
             (Wanted(self._target, manifest) for manifest in autoscalers(pcs, expansion)),
-            tuple(unwanted(self._target, self._cache.by_index(OWNER, uid), named, uid)),
+            tuple(unwanted(self._target, identity(SETS, pcs), named)),
         )
         parallel = self._shop.settings.concurrency.writes
         still = partial(is_as_seen, self._shop.view.caches.sets, pcs)

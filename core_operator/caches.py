@@ -1,14 +1,16 @@
 """Everything that core watches, in one value.
 
 A projection holds no more than is read: pods and Leases are a few fields, children that core
-only makes are metadata. Objects are found by the UID of the owner that controls them; labels
-are for people and for Services, so a stranger's object with our labels is in no index.
+only makes are metadata. Objects are found by the owner that controls them (`owners`); labels
+are for people and for Services, so a foreign object with our labels is in no index. A pod is
+found by its PodClique only if it was made for it, which its name tells: a name cannot be
+changed, while labels, annotations and owner references can.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -17,6 +19,7 @@ from core_operator.plan.autoscalers import Autoscaler
 from core_operator.plan.claims import ClaimTemplate, external_templates
 from core_operator.plan.compute_domains import COMPUTE_DOMAINS
 from core_operator.plan.history import StoredRevision, stored_revision
+from core_operator.plan.pods import is_made_for
 from core_operator.plan.topology import topology_name
 from shared_api import names
 from shared_api.kube.client import Selector
@@ -47,15 +50,16 @@ from shared_api.runtime.cache import Cache, Indexer
 from shared_api.runtime.continuity import Continuity
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.manager import Manager
+from shared_api.runtime.owners import by_controller, controller_of
 from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.watch import Pace, Source
 
 W = TypeVar("W", bound=Watched)
 Indexes = Mapping[str, Indexer[W]]
 
 OWNER = "owner"
-"""Index by the UID of the controlling owner."""
+"""Index by the controlling owner, of pods also by `Stray`."""
 BASE = "base"
 """Index of gangs by namespace and name of the base gang that they wait for."""
 TOPOLOGY = "topology"
@@ -86,6 +90,16 @@ GROUPS = _ours(PodCliqueScalingGroup, "podcliquescalinggroups")
 GANGS = _ours(PodGang, "podgangs")
 BACKENDS = _ours(SchedulerBackend, "schedulerbackends", namespaced=False)
 BINDINGS = _ours(ClusterTopologyBinding, "clustertopologybindings", namespaced=False)
+
+
+class Stray(NamedTuple):
+    """Pods that seem to belong to a PodClique of this name and do not.
+
+    Nobody controls them, or the PodClique does and they were made for another one.
+    """
+
+    namespace: str
+    podclique: str
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -187,18 +201,21 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
             Source(SETS, _applied(PodCliqueSet)),
             {TOPOLOGY: _by_topology, CLAIM_TEMPLATE: _by_claim_template},
         ),
-        cliques=manager.watch(Source(CLIQUES, _applied(PodClique)), {OWNER: _by_owner}),
-        groups=manager.watch(Source(GROUPS, _applied(PodCliqueScalingGroup)), {OWNER: _by_owner}),
+        cliques=manager.watch(Source(CLIQUES, _applied(PodClique)), {OWNER: by_controller}),
+        groups=manager.watch(
+            Source(GROUPS, _applied(PodCliqueScalingGroup)), {OWNER: by_controller}
+        ),
         gangs=manager.watch(
-            Source(GANGS, _applied(PodGang)), {OWNER: _by_owner, BASE: _by_base_gang}
+            Source(GANGS, _applied(PodGang)), {OWNER: by_controller, BASE: _by_base_gang}
         ),
         backends=manager.watch(Source(BACKENDS, _applied(SchedulerBackend))),
-        pods=manager.watch(Source(PODS, Pod, selector=Selector(_OURS)), {OWNER: _by_owner}),
+        pods=manager.watch(Source(PODS, Pod, selector=Selector(_OURS)), {OWNER: pods_by_owner}),
         services=manager.watch(
-            Source(SERVICES, _applied(PartialObject), selector=Selector(_OURS)), {OWNER: _by_owner}
+            Source(SERVICES, _applied(PartialObject), selector=Selector(_OURS)),
+            {OWNER: by_controller},
         ),
         revisions=manager.watch(
-            Source(CONTROLLER_REVISIONS, Revision, selector=Selector(_OURS)), {OWNER: _by_owner}
+            Source(CONTROLLER_REVISIONS, Revision, selector=Selector(_OURS)), {OWNER: by_controller}
         ),
         # Each node of the cluster renews a Lease of its own every few seconds.
         leases=manager.watch(
@@ -208,13 +225,13 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
         ),
         bindings=manager.watch(Source(BINDINGS, Binding)),
         autoscalers=manager.watch(
-            Source(HPAS, _applied(Autoscaler), selector=Selector(_OURS)), {OWNER: _by_owner}
+            Source(HPAS, _applied(Autoscaler), selector=Selector(_OURS)), {OWNER: by_controller}
         ),
-        claims=shared(RESOURCE_CLAIMS, PartialObject, _OURS, {OWNER: _by_owner}),
+        claims=shared(RESOURCE_CLAIMS, PartialObject, _OURS, {OWNER: by_controller}),
         claim_templates=shared(RESOURCE_CLAIM_TEMPLATES, ClaimTemplate),
-        domains=shared(COMPUTE_DOMAINS, _applied(PartialObject), _OURS, {OWNER: _by_owner})
+        domains=shared(COMPUTE_DOMAINS, _applied(PartialObject), _OURS, {OWNER: by_controller})
         if compute_domains
-        else Cache({OWNER: _by_owner}),
+        else Cache({OWNER: by_controller}),
         offer=offer,
         lease_watch=lease_watch,
     )
@@ -225,9 +242,15 @@ def _applied(into: type[W]) -> type[Applied[W]]:
     return applied(into, names.FIELD_MANAGER_CORE)
 
 
-def _by_owner(value: Watched) -> Iterable[str]:
-    uid = controller_uid(value)
-    return () if uid is None else (uid,)
+def pods_by_owner(pod: Pod) -> Iterable[Hashable]:
+    """File a pod under the PodClique that made it, or as a stray of the one that it names."""
+    owner = controller_of(pod)
+    if owner is None:
+        named = pod.metadata.labels.get(names.LABEL_PODCLIQUE)
+        return (Stray(pod.metadata.namespace, named),) if named else ()
+    if owner.kind != CLIQUES.kind or is_made_for(pod, owner.name):
+        return (owner,)
+    return (Stray(owner.namespace, owner.name),)
 
 
 def _by_topology(value: Applied[PodCliqueSet]) -> Iterable[str]:

@@ -17,6 +17,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
+from core_operator.caches import OWNER
 from core_operator.plan.pods import is_live
 from core_operator.plan.statuses.reasons import Blocked, Blocking
 from core_operator.workshop import Workshop
@@ -28,8 +29,9 @@ from shared_api.models import KubeObject, PodClique
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import Retry, WaitForEvent, verdict_of
+from shared_api.runtime.owners import Owner, controller_of
 from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, NotOurs, Target
 
@@ -162,11 +164,12 @@ class Wanted(Generic[W]):
     def _is_of_namesake(self, holder: Watched) -> bool:
         """Tell whether an object was made for a former owner of the same kind and name."""
         (ours,) = self._metadata["ownerReferences"]
-        return any(
-            theirs.controller
+        theirs = controller_of(holder)
+        return (
+            theirs is not None
+            and theirs.group == ours["apiVersion"].rpartition("/")[0]
             and (theirs.kind, theirs.name) == (ours["kind"], ours["name"])
             and theirs.uid != ours["uid"]
-            for theirs in holder.metadata.owner_references
         )
 
     @property
@@ -228,28 +231,24 @@ class Family:
     unwanted: tuple[Removal, ...] = ()
 
 
-def unwanted(
-    target: Target[W], observed: Iterable[W], wanted: Iterable[str], owner_uid: str
-) -> list[Unwanted[W]]:
+def unwanted(target: Target[W], owner: Owner, wanted: Iterable[str]) -> list[Unwanted[W]]:
     """Children of an owner whose names are not wanted, and that are not going anyway."""
     names = frozenset(wanted)
     return [
         Unwanted(target, value)
-        for value in observed
-        if value.metadata.name not in names
-        and value.metadata.deletion_timestamp is None
-        and controller_uid(value) == owner_uid
+        for value in target.cache.by_index(OWNER, owner)
+        if value.metadata.name not in names and value.metadata.deletion_timestamp is None
     ]
 
 
-def own_child(cache: Cache[W], key: ObjectKey, owner: Watched) -> W | None:
+def own_child(cache: Cache[W], key: ObjectKey, owner: Owner) -> W | None:
     """The child of this name that an owner has made; one of its namesake before it is none.
 
     Sizes are taken from it. It may be gone before what is decided from it is written, and the
     write would then give a new set the size of its predecessor.
     """
     found = cache.get(key)
-    return found if found is not None and controller_uid(found) == owner.metadata.uid else None
+    return found if found is not None and controller_of(found) == owner else None
 
 
 def seen(observed: Watched | None, manifest: Mapping[str, object]) -> Mapping[str, object]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from core_operator import wakes
 from core_operator.backend_reconciler import BackendReconciler
-from core_operator.caches import OWNER
+from core_operator.caches import CLIQUES, GROUPS, OWNER, SETS
 from core_operator.gang_feeds import GangFeeds
 from core_operator.lifecycle_feeds import Queues, feed_lifecycle
 from core_operator.lifecycle_reconciler import LifecycleReconciler
@@ -48,6 +48,7 @@ from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lanes import Priority
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.outcome import Result
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.reconcile import Controller, Pace, Subjects
@@ -58,9 +59,10 @@ W = TypeVar("W", bound=Watched)
 # The children of a set of thousands of replicas are written in one reconcile.
 _DEADLINE = 600.0
 
-_SET = its_controller("PodCliqueSet")
-_GROUP = its_controller("PodCliqueScalingGroup")
-_CLIQUE = its_controller("PodClique")
+_SET = its_controller(SETS)
+_GROUP = its_controller(GROUPS)
+_CLIQUE = its_controller(CLIQUES)
+_CLIQUE_LABEL = its_label(names.LABEL_PODCLIQUE)
 _GANG = its_label(names.LABEL_PODGANG)
 
 _URGENCY = {
@@ -219,12 +221,12 @@ class Controllers:
         queue = self._groups.queue
         feed(queue, caches.groups, itself, when=more_than_status)
         feed(queue, caches.cliques, _GROUP, when=wakes.needs_mending)
-        feed(queue, caches.sets, self._owned(caches.groups), when=more_than_status)
+        feed(queue, caches.sets, self._its_groups, when=more_than_status)
 
         queue = self._cliques.queue
         # Of a PodClique and its gang the one that is seen last has pods made.
         feed(queue, caches.cliques, self._if_in_gang, when=more_than_status)
-        feed(queue, caches.pods, _CLIQUE, when=wakes.pod_ended_or_bent)
+        feed(queue, caches.pods, _clique_named, when=wakes.pod_ended_or_bent)
         feed(queue, caches.pods, self._crowded_clique, when=wakes.pod_counts_for_more)
         feed(queue, caches.gangs, self._seen_cliques, when=wakes.pods_can_be_made)
         feed(queue, caches.backends, lambda _: map(key_of, caches.cliques), when=more_than_status)
@@ -255,14 +257,13 @@ class Controllers:
         delay = self._shop.settings.timing.status_delay_seconds
         feed_lifecycle(self._shop.view, queues, delay)
 
-    def _owned(self, cache: Cache[W]) -> Callable[[Watched], Iterable[ObjectKey]]:
-        """The objects in a cache that an owner controls."""
-        return lambda owner: map(key_of, cache.by_index(OWNER, owner.metadata.uid or ""))
+    def _its_groups(self, pcs: Watched) -> Iterable[ObjectKey]:
+        """The scaling groups that a set controls."""
+        return map(key_of, self._caches.groups.by_index(OWNER, identity(SETS, pcs)))
 
     def _ordered_gang(self, pod: Pod) -> Iterable[ObjectKey]:
         """The gang of a pod, if its set says in which order to start."""
-        owner = pod.metadata.controller
-        clique = self._caches.cliques.get_by_uid(owner.uid) if owner is not None else None
+        clique = self._shop.view.clique_of(pod)
         pcs = self._shop.view.set_of(clique) if clique is not None else None
         return () if pcs is None or _is_unordered(pcs) else _GANG(pod)
 
@@ -281,11 +282,10 @@ class Controllers:
 
     def _crowded_clique(self, pod: Pod) -> Iterable[ObjectKey]:
         """The PodClique of a pod, if others stay only until this one serves."""
-        owner = pod.metadata.controller
-        clique = self._caches.cliques.get_by_uid(owner.uid) if owner is not None else None
+        clique = self._shop.view.clique_of(pod)
         if clique is None:
             return ()
-        pods = self._caches.pods.by_index(OWNER, clique.metadata.uid or "")
+        pods = self._shop.view.pods_of(clique.object)
         return (key_of(clique),) if len(pods) > clique.object.spec.replicas else ()
 
     def _backends_of(self, lease: Lease) -> Iterable[ObjectKey]:
@@ -310,6 +310,11 @@ class Controllers:
                     self._set_statuses.queue.add(key)
             case _:
                 pass
+
+
+def _clique_named(pod: Pod) -> Iterable[ObjectKey]:
+    """The PodClique that controls a pod; of one that nobody controls, the one that it names."""
+    return _CLIQUE(pod) if pod.metadata.controller is not None else _CLIQUE_LABEL(pod)
 
 
 def _is_unordered(pcs: PodCliqueSet) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from core_operator import wakes
-from core_operator.caches import BASE, OWNER, TOPOLOGY, Binding
+from core_operator.caches import BASE, OWNER, SETS, TOPOLOGY, Binding
 from core_operator.own_doing import OwnDoing
 from core_operator.pacing import patience
 from core_operator.plan.pods import is_live
@@ -22,6 +22,7 @@ from shared_api.kube.pods import Pod
 from shared_api.models import MemberLost, PodClique, PodGang, ProgramsRelease, SurplusRelease
 from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lanes import Priority
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status, urgency
 from shared_api.runtime.queue import Queue
@@ -124,8 +125,7 @@ class GangFeeds:
         return len(self._view.pods_of(clique)) < clique.spec.replicas
 
     def _came(self, pod: Pod) -> float:
-        owner = pod.metadata.controller
-        clique = self._view.caches.cliques.get_by_uid(owner.uid) if owner is not None else None
+        clique = self._view.clique_of(pod)
         return self._later() if clique is not None and self._lacks_pods(clique.object) else AT_ONCE
 
     def _tells_release(self, pod: Pod) -> bool:
@@ -151,7 +151,7 @@ class GangFeeds:
         )
 
     def _of_set(self, pcs: Watched) -> Iterable[ObjectKey]:
-        return map(key_of, self._view.caches.gangs.by_index(OWNER, pcs.metadata.uid or ""))
+        return map(key_of, self._view.caches.gangs.by_index(OWNER, identity(SETS, pcs)))
 
     def _placed_by(self, binding: Binding) -> Iterable[ObjectKey]:
         for pcs in self._view.caches.sets.by_index(TOPOLOGY, binding.metadata.name):

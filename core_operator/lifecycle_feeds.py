@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from core_operator import wakes
-from core_operator.caches import OWNER
+from core_operator.caches import CLIQUES, GROUPS, OWNER, SETS
 from core_operator.plan.statuses.conditions import find
 from core_operator.plan.statuses.scaling_group import clique_blocked
 from core_operator.view import View
@@ -20,6 +20,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.models import PodClique, PodCliqueSet
 from shared_api.runtime.cache import key_of
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched, more_than_status
 from shared_api.runtime.queue import Queue
@@ -61,7 +62,7 @@ def feed_lifecycle(view: View, queues: Queues, delay: float) -> None:
 
     during: Differs[Pod] = _during(view, step_is_done)
     step: Differs[Pod] = _once(during)
-    its_group, its_clique = its_label(names.LABEL_PCSG), its_controller("PodClique")
+    its_group, its_clique = its_label(names.LABEL_PCSG), its_controller(CLIQUES)
     feed(queues.lifecycle, caches.pods, wakes.its_set, when=step)
     feed(queues.groups, caches.pods, its_group, when=step)
     feed(queues.group_statuses, caches.pods, its_group, when=step, delay=delay)
@@ -144,7 +145,7 @@ def _once(differs: Differs[W]) -> Differs[W]:
 
 
 def _groups(view: View, pcs: Watched) -> Iterable[ObjectKey]:
-    return map(key_of, view.caches.groups.by_index(OWNER, _uid(pcs)))
+    return map(key_of, view.caches.groups.by_index(OWNER, identity(SETS, pcs)))
 
 
 def _cliques(view: View, pcs: Applied[PodCliqueSet]) -> Iterable[ObjectKey]:
@@ -152,8 +153,8 @@ def _cliques(view: View, pcs: Applied[PodCliqueSet]) -> Iterable[ObjectKey]:
     status = pcs.object.status
     record = status.update_progress if status is not None else None
     turns = {str(one.replica_index) for one in record.currently_updating} if record else set()
-    owners = [_uid(pcs), *map(_uid, view.caches.groups.by_index(OWNER, _uid(pcs)))]
-    for owner in owners:
+    groups = view.caches.groups.by_index(OWNER, identity(SETS, pcs))
+    for owner in (identity(SETS, pcs), *(identity(GROUPS, group) for group in groups)):
         for clique in view.caches.cliques.by_index(OWNER, owner):
             if clique.metadata.labels.get(names.LABEL_PCS_REPLICA_INDEX) in turns:
                 yield key_of(clique)
@@ -163,7 +164,7 @@ def _siblings(view: View, pod: Watched) -> Iterable[ObjectKey]:
     for key in its_label(names.LABEL_PCSG)(pod):
         group = view.caches.groups.get(key)
         if group is not None:
-            yield from map(key_of, view.caches.cliques.by_index(OWNER, _uid(group)))
+            yield from map(key_of, view.caches.cliques.by_index(OWNER, identity(GROUPS, group)))
 
 
 def _record(pcs: Applied[PodCliqueSet] | None) -> object:
@@ -195,7 +196,3 @@ def _counts(clique: Applied[PodClique] | None) -> dict[str, object]:
 def _blocked(clique: Applied[PodClique]) -> object:
     found = clique_blocked(clique.object)
     return None if found is None else found.message
-
-
-def _uid(value: Watched) -> str:
-    return value.metadata.uid or ""

@@ -42,8 +42,8 @@ from shared_api.models import (
 )
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
+from shared_api.runtime.owners import controller_of
 from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import controller_uid
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
 
@@ -157,7 +157,7 @@ class LifecycleReconciler:
             )
             status["conditions"] = rendered((said,))
         live = self._view.caches.cliques.get(_key(clique))
-        behalf = Behalf(_key(pcs), controller_uid(live) if live is not None else None)
+        behalf = Behalf(_key(pcs), controller_of(live) if live is not None else None)
         await self._applier.apply_status(self._cliques, status_of(clique, status), behalf)
 
     async def _release(

@@ -7,7 +7,8 @@ place, so creating it twice is impossible; it is deleted by UID. What the server
 takes and drops, is kept as the PodClique's problem until a creation succeeds; so is a name
 that a stranger has, for which the other pods do not wait. A pod that is taken again and again
 is replaced later and later (`replacements`). Where a quota is exhausted, pods are created only
-while their gang has the turn (`turns`).
+while their gang has the turn (`turns`). Labels by which pods are found are restored. Pods that
+seem to belong to a PodClique and do not are neither counted nor touched, but reported.
 
 Pods that go may be the first that we hear of a deletion further up, since each kind is watched
 by itself. So before a lost pod is replaced the server is asked, in a patch that changes
@@ -24,11 +25,19 @@ from core_operator import caches as kinds
 from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER, is_as_seen, only_while
 from core_operator.plan.expansion import clique_named
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
-from core_operator.plan.pods import NewPod, PodPlan, is_live, plan_pods, stays_patch
+from core_operator.plan.pods import (
+    NewPod,
+    PodPlan,
+    is_bound,
+    is_live,
+    is_made_for,
+    lost_labels,
+    plan_pods,
+    stays_patch,
+)
 from core_operator.plan.preparation import (
     NotYet,
     Preparation,
-    is_held,
     patch_for,
     preparation_of,
     preparation_refusal,
@@ -58,6 +67,7 @@ from shared_api.models import (
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent, verdict_of
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
@@ -65,6 +75,10 @@ from shared_api.runtime.writing import Behalf, Target
 _DROPPED_AGAIN_AFTER = 30.0
 # A pod of ours that was made just before a restart is visible by then; a stranger's never is.
 _TAKEN_AGAIN_AFTER = 1.0
+
+
+_STRAYS = 5
+"""Pods that a message names; the next ones follow when those are gone."""
 
 
 class FieldsDropped(Retry):
@@ -124,10 +138,9 @@ class PodCliqueReconciler:
         plan = self._plan(pcs, clique, gang, record)
         waiting = self._lost.waiting(clique, (new.index for new in plan.create))
         # One thing at a time: whoever scales in has chosen outdated pods first anyway.
-        outdated = plan.delete or self._updates.step(pcs, clique)
-        going = self._updates.permitted(pcs, clique, outdated)
+        going = self._updates.permitted(pcs, clique, plan.delete or self._updates.step(pcs, clique))
         self._shop.selections.note(clique, going)
-        behalf = Behalf(key, clique.metadata.uid)
+        behalf = Behalf(key, identity(kinds.CLIQUES, clique))
         parallel = self._shop.settings.concurrency.writes
         taken: list[str] = []
 
@@ -142,6 +155,7 @@ class PodCliqueReconciler:
             if not await self._create(in_order(clique, manifest, self._waiter), behalf):
                 taken.append(pod.new.name)
 
+        await self._restore_labels(clique, plan.keep, behalf)
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
@@ -212,7 +226,7 @@ class PodCliqueReconciler:
         self._ensure_size(pcs, clique)
         pods, minimum = self._view.pods_of(clique), clique.spec.minimum
         preparation = Preparation(reference_to(gang).backend, minimum)
-        if any(map(is_held, pods)):
+        if not all(map(is_bound, pods)):
             preparation = preparation_of(gang, record, clique.metadata.name, minimum)
         visible = self._view.pod_names(clique.metadata.namespace or "")
         plan = plan_pods(clique, pods, minimum, preparation, visible)
@@ -222,6 +236,12 @@ class PodCliqueReconciler:
             note = f"pods are not prepared as backend '{preparation.backend}' wants: {refusal}"
             self._shop.note_problem(clique, Blocked(Blocking.PODS_REFUSED, note))
         return plan
+
+    async def _restore_labels(self, clique: PodClique, pods: Iterable[Pod], behalf: Behalf) -> None:
+        for pod in pods:
+            if labels := lost_labels(clique, pod):
+                metadata = {"uid": pod.metadata.uid, "labels": {**labels}}
+                await self._applier.patch(self._pods, pod, Patch({"metadata": metadata}), behalf)
 
     async def _ensure_it_stays(self, found: Applied[PodClique], behalf: Behalf) -> None:
         uid = found.metadata.uid or ""
@@ -255,15 +275,15 @@ class PodCliqueReconciler:
             return Result(requeue_after=min(wait.left for wait in waiting.values()))
         if settled:
             self._taken.pop(clique.metadata.uid or "", None)
-            self._shop.note_problem(clique, None)
+            self._shop.note_problem(clique, _told_strays(clique, self._view.strays_of(clique)))
         return None
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        if old is not None and is_live(old) and (new is None or new.metadata.is_terminating):
-            owner = old.metadata.controller
-            # Not of those that are seen to be gone: nobody would take them off the list again.
-            if owner is not None and self._view.caches.cliques.get_by_uid(owner.uid) is not None:
-                self._bereaved.add(owner.uid)
+        if old is None or not is_live(old) or not (new is None or new.metadata.is_terminating):
+            return
+        # Not of those that are seen to be gone: nobody would take them off the list again.
+        if (clique := self._view.clique_of(old)) is not None:
+            self._bereaved.add(clique.metadata.uid or "")
 
     def _on_clique(self, old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> None:
         if old is not None and new is None:
@@ -304,6 +324,29 @@ def _over_quota(error: Exception) -> Forbidden | None:
     members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
     refusals = (one for one in members if isinstance(one, Forbidden))
     return next((one for one in refusals if one.exceeded_quota), None)
+
+
+def _told_strays(clique: PodClique, strays: Iterable[Pod]) -> Blocked | None:
+    """Return what a person should know about pods that seem to be of a PodClique and are not."""
+    orphans: list[str] = []
+    stolen: list[str] = []
+    for pod in filter(is_live, strays):
+        owner = pod.metadata.controller
+        if owner is None:
+            # One that only carries our labels is of no concern to anybody.
+            if is_made_for(pod, clique.metadata.name):
+                orphans.append(pod.metadata.name)
+        elif owner.uid == clique.metadata.uid:
+            stolen.append(pod.metadata.name)
+    name, listed = clique.metadata.name, sorted(orphans or stolen)[:_STRAYS]
+    if not listed:
+        return None
+    what = "no owner controls them any more"
+    if not orphans:
+        what = f"PodClique {name} controls them, but they were made for another PodClique"
+    pods = f"{len(orphans or stolen)} pods do not count for PodClique {name}"
+    remedy = f"kubectl delete pod -n {clique.metadata.namespace} {' '.join(listed)}"
+    return Blocked(Blocking.CONFLICT, f"{pods}: {what}. Delete them: {remedy}")
 
 
 def _problem(error: Exception) -> Blocked | None:

@@ -11,7 +11,6 @@ from functools import partial
 
 from core_operator import caches as kinds
 from core_operator.autoscaling import Autoscaling
-from core_operator.caches import OWNER
 from core_operator.children import (
     Concern,
     Family,
@@ -48,6 +47,7 @@ from shared_api.kube.resources import CONTROLLER_REVISIONS, SERVICES
 from shared_api.models import PodCliqueSet
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Terminal
+from shared_api.runtime.owners import identity
 from shared_api.runtime.writing import Behalf, Target
 
 
@@ -84,7 +84,7 @@ class PodCliqueSetReconciler:
             raise Terminal(note)
         self._sharing.ensure_possible(pcs)
         family = Family(self._wanted(pcs, expansion), tuple(self._unwanted(pcs, expansion)))
-        behalf = Behalf(key, pcs.metadata.uid)
+        behalf = Behalf(key, identity(kinds.SETS, pcs))
         try:
             await self._sharing.settle_set(pcs, behalf)
             parallel = self._shop.settings.concurrency.writes
@@ -113,7 +113,7 @@ class PodCliqueSetReconciler:
                 yield Wanted(self._services, headless_service(pcs, gang.pcs_index))
         for group in expansion.groups:
             key = ObjectKey(pcs.metadata.namespace or "", group.name)
-            live = own_child(self._view.caches.groups, key, pcs)
+            live = own_child(self._view.caches.groups, key, identity(kinds.SETS, pcs))
             yield Wanted(self._groups, seen(live, scaling_group(pcs, group)))
         # Nothing waits for it.
         yield from self._revision(pcs)
@@ -123,7 +123,7 @@ class PodCliqueSetReconciler:
         for clique in gang.cliques:
             if clique.group is None:
                 key = ObjectKey(pcs.metadata.namespace or "", clique.name)
-                live = own_child(self._view.caches.cliques, key, pcs)
+                live = own_child(self._view.caches.cliques, key, identity(kinds.SETS, pcs))
                 known = self._autoscaling.size(key, clique.template, pcs)
                 replicas = known if live is None else live.object.spec.replicas
                 manifest = standalone_podclique(pcs, clique, owner, replicas)
@@ -149,19 +149,18 @@ class PodCliqueSetReconciler:
         )
 
     def _unwanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Removal]:
-        uid = pcs.metadata.uid or ""
-        caches, name = self._view.caches, pcs.metadata.name
+        owner, name = identity(kinds.SETS, pcs), pcs.metadata.name
         services = (naming.service_name(name, index) for index in range(pcs.spec.replicas))
         gangs = (gang.name for gang in expansion.gangs)
         groups = (group.name for group in expansion.groups)
         cliques = (clique.name for clique in standalone_cliques(expansion))
         # Gangs last: while a PodClique exists, its pods belong to a gang that does.
-        for clique in unwanted(self._cliques, caches.cliques.by_index(OWNER, uid), cliques, uid):
+        for clique in unwanted(self._cliques, owner, cliques):
             yield WithPods(self._shop, clique)
-        yield from unwanted(self._groups, caches.groups.by_index(OWNER, uid), groups, uid)
-        yield from unwanted(self._services, caches.services.by_index(OWNER, uid), services, uid)
-        yield from unwanted(self._gangs, caches.gangs.by_index(OWNER, uid), gangs, uid)
+        yield from unwanted(self._groups, owner, groups)
+        yield from unwanted(self._services, owner, services)
+        yield from unwanted(self._gangs, owner, gangs)
         stored = self._view.revisions_of(pcs)
         current = naming.revision_name(name, self._view.revision_hash(pcs))
         kept = set(stored) - set(history.superfluous(stored, current))
-        yield from unwanted(self._revisions, caches.revisions.by_index(OWNER, uid), kept, uid)
+        yield from unwanted(self._revisions, owner, kept)

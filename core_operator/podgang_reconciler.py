@@ -36,6 +36,7 @@ from shared_api.models import JsonObject, PodCliqueSet, PodGang
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import Result, WaitForEvent
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target, Written
@@ -95,7 +96,7 @@ class PodGangReconciler:
         self, found: Applied[PodGang], situation: Situation, instance: GangInstance
     ) -> Result | None:
         key = key_of(found)
-        behalf = Behalf(key, situation.pcs.metadata.uid)
+        behalf = Behalf(key, identity(kinds.SETS, situation.pcs))
         if situation.is_misplaced:
             await self._move(found, situation, behalf)
             return None

@@ -11,7 +11,7 @@ twice.
 
 from collections.abc import Callable
 
-from core_operator.caches import OWNER, Caches
+from core_operator.caches import CLIQUES, OWNER, Caches
 from core_operator.metrics import CoreMetrics
 from core_operator.own_doing import OwnDoing
 from core_operator.plan.disruption import is_serving, why_lost
@@ -22,8 +22,8 @@ from shared_api.models import KubeObject, PodClique, PodGang
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.fence import Fence
+from shared_api.runtime.owners import identity, owner_in
 from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import controller_uid
 
 EVENT_POD_LOST = "PodLost"
 
@@ -70,7 +70,7 @@ class Repairs:
 
     def _owner(self, pod: Pod) -> PodClique | None:
         """The PodClique of a pod, unless it goes away with its pods."""
-        found = self._caches.cliques.get_by_uid(controller_uid(pod) or "")
+        found = owner_in(self._caches.cliques, CLIQUES, pod)
         if found is None or found.metadata.deletion_timestamp is not None:
             return None
         return found.object
@@ -83,7 +83,7 @@ class Repairs:
             clique = self._caches.cliques.get(ObjectKey(gang.namespace, group.name))
             if clique is None:
                 return
-            pods = self._caches.pods.by_index(OWNER, clique.metadata.uid or "")
+            pods = self._caches.pods.by_index(OWNER, identity(CLIQUES, clique))
             if sum(map(is_serving, pods)) < clique.object.spec.replicas:
                 return
         del self._since[gang]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core_operator.caches import Caches
+from core_operator.caches import CLIQUES, Caches
 from core_operator.plan.disruption import Cause, Loss, why_lost
 from core_operator.plan.pods import is_live
 from core_operator.plan.preparation import index_of, is_held
@@ -21,6 +21,7 @@ from shared_api.kube.pods import Pod
 from shared_api.models import PodClique
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.owners import owner_in
 from shared_api.runtime.ownership import Applied
 
 # The first leaves a scheduler time to use the room; the last still lets a gang come back soon
@@ -86,14 +87,15 @@ class Replacements:
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         if old is None or not is_live(old) or (new is not None and is_live(new)):
             return
-        owner, index, why = old.metadata.controller, index_of(old), why_lost(new or old)
-        if owner is None or index is None or why.cause is Cause.DELETED or is_held(old):
+        index, why = index_of(old), why_lost(new or old)
+        if index is None or why.cause is Cause.DELETED or is_held(old):
             # A gated pod has no node from which it could be lost: somebody deleted it.
             return
         # Not of those that are gone: nobody would take them off the list again.
-        if self._cliques.get_by_uid(owner.uid) is None:
+        clique = owner_in(self._cliques, CLIQUES, old)
+        if clique is None:
             return
-        of_clique = self._lost.setdefault(owner.uid, {})
+        of_clique = self._lost.setdefault(clique.metadata.uid or "", {})
         before, now = of_clique.get(index), self._clock.monotonic()
         remembered = before is not None and now - before.at < _FORGOTTEN_AFTER
         count = before.count + 1 if before is not None and remembered else 1

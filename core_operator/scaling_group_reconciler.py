@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from core_operator import caches as kinds
-from core_operator.caches import OWNER
 from core_operator.children import (
     Concern,
     Family,
@@ -34,6 +33,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import identity
 from shared_api.runtime.writing import Behalf, Target
 
 
@@ -59,10 +59,9 @@ class ScalingGroupReconciler:
         if expansion.too_large and not instances:
             raise WaitForEvent(expansion.too_large)
         self._sharing.ensure_possible(pcs)
-        uid = found.metadata.uid or ""
-        live = self._view.caches.cliques.by_index(OWNER, uid)
-        going = unwanted(self._cliques, live, (clique.name for clique in instances), uid)
-        behalf = Behalf(key, uid)
+        owner = identity(kinds.GROUPS, found)
+        going = unwanted(self._cliques, owner, (clique.name for clique in instances))
+        behalf = Behalf(key, owner)
         try:
             await self._sharing.settle_group(pcs, found.object, behalf)
             wanted = self._wanted(pcs, found.object)
@@ -81,7 +80,7 @@ class ScalingGroupReconciler:
         owner = naming.controller_reference(group)
         for clique in cliques_of_group(self._view.expansion(pcs), group.metadata.name):
             key = ObjectKey(group.metadata.namespace or "", clique.name)
-            live = own_child(self._view.caches.cliques, key, group)
+            live = own_child(self._view.caches.cliques, key, identity(kinds.GROUPS, group))
             replicas = None if live is None else live.object.spec.replicas
             manifest = group_podclique(pcs, clique, owner, replicas)
             present = None if live is None else live.object

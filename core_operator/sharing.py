@@ -9,6 +9,7 @@ that the level controls are changed or deleted; names of others are left alone.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from core_operator import caches as kinds
 from core_operator.caches import OWNER
 from core_operator.children import Concern, Family, Wanted, Write, settle, telling, unwanted
 from core_operator.plan import compute_domains, naming
@@ -36,7 +37,7 @@ from shared_api.kube.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Terminal, WaitForEvent
-from shared_api.runtime.predicates import controller_uid
+from shared_api.runtime.owners import Owner, controller_of, identity
 from shared_api.runtime.writing import Behalf, Target
 
 
@@ -172,20 +173,19 @@ class Sharing:
     async def _settle(
         self, pcs: PodCliqueSet, owner: KubeObject, claims: Sequence[Claim], behalf: Behalf
     ) -> None:
-        uid = owner.metadata.uid or ""
-        present = self._caches.claims.by_index(OWNER, uid)
-        if not claims and not present:
+        parent = _identity(owner)
+        if not claims and not self._caches.claims.by_index(OWNER, parent):
             return
         wanted = (write for claim in claims if (write := self._write(pcs, owner, claim)))
         named = [claim.name for claim in claims]
-        going = unwanted(self._claims, present, named, uid)
+        going = unwanted(self._claims, parent, named)
         await self._carry_out(owner, Family(wanted, tuple(going)), behalf)
 
     def _write(self, pcs: PodCliqueSet, owner: KubeObject, claim: Claim) -> Write | None:
         """What is to be done about a claim; nothing if it is there, ours and labelled."""
         key = ObjectKey(pcs.metadata.namespace or "", claim.name)
         found = self._caches.claims.get(key)
-        is_ours = found is not None and controller_uid(found) == owner.metadata.uid
+        is_ours = found is not None and controller_of(found) == _identity(owner)
         if found is not None and is_ours and not found.metadata.is_terminating:
             if claim.labels.items() <= found.metadata.labels.items():
                 return None
@@ -199,12 +199,10 @@ class Sharing:
         return Wanted(self._claims, manifest)
 
     async def _settle_domains(self, pcs: PodCliqueSet, behalf: Behalf) -> None:
-        uid = pcs.metadata.uid or ""
-        wanted = domains(pcs)
-        present = self._caches.domains.by_index(OWNER, uid)
-        if wanted or present:
+        wanted, parent = domains(pcs), _identity(pcs)
+        if wanted or self._caches.domains.by_index(OWNER, parent):
             named = [domain.name for domain in wanted]
-            going = unwanted(self._domains, present, named, uid)
+            going = unwanted(self._domains, parent, named)
             writes = (Wanted(self._domains, domain_manifest(pcs, domain)) for domain in wanted)
             await self._carry_out(pcs, Family(writes, tuple(going)), behalf)
 
@@ -213,6 +211,11 @@ class Sharing:
         words = "what pods would share is refused"
         with telling(self._shop, Concern(owner, owner, Blocking.CLAIM_REFUSED, words)):
             await settle(family, self._applier, behalf, parallel=parallel)
+
+
+def _identity(owner: KubeObject) -> Owner:
+    found = {kind.kind: kind for kind in (kinds.SETS, kinds.GROUPS, kinds.CLIQUES)}
+    return identity(found[owner.KIND], owner)
 
 
 def _index(pod: JsonObject) -> int:

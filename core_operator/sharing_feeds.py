@@ -8,13 +8,14 @@ before, and an API that appears or goes, wakes the sets that need it with all th
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core_operator.caches import CLAIM_TEMPLATE, OWNER, Caches
+from core_operator.caches import CLAIM_TEMPLATE, CLIQUES, GROUPS, OWNER, SETS, Caches
 from core_operator.plan.claims import ClaimTemplate, grant, shares_claims
 from core_operator.plan.compute_domains import asks_for_group
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import PodCliqueSet
 from shared_api.runtime.cache import key_of
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched
 from shared_api.runtime.queue import Queue
@@ -32,19 +33,18 @@ class SharingQueues:
 
 def feed_sharing(caches: Caches, queues: SharingQueues) -> None:
     """Have all of them told."""
-    feed(queues.sets, caches.claims, its_controller("PodCliqueSet"), when=is_bent)
-    feed(queues.groups, caches.claims, its_controller("PodCliqueScalingGroup"), when=is_bent)
-    feed(queues.cliques, caches.claims, its_controller("PodClique"), when=is_bent)
-    feed(queues.sets, caches.domains, its_controller("PodCliqueSet"), when=is_bent)
+    feed(queues.sets, caches.claims, its_controller(SETS), when=is_bent)
+    feed(queues.groups, caches.claims, its_controller(GROUPS), when=is_bent)
+    feed(queues.cliques, caches.claims, its_controller(CLIQUES), when=is_bent)
+    feed(queues.sets, caches.domains, its_controller(SETS), when=is_bent)
 
     def wake(sets: Iterable[Applied[PodCliqueSet]]) -> None:
         for pcs in sets:
-            uid = pcs.metadata.uid or ""
             queues.sets.add(key_of(pcs))
-            owners = [uid]
-            for group in caches.groups.by_index(OWNER, uid):
+            owners = [identity(SETS, pcs)]
+            for group in caches.groups.by_index(OWNER, identity(SETS, pcs)):
                 queues.groups.add(key_of(group))
-                owners.append(group.metadata.uid or "")
+                owners.append(identity(GROUPS, group))
             for owner in owners:
                 for clique in caches.cliques.by_index(OWNER, owner):
                     queues.cliques.add(key_of(clique))

@@ -6,6 +6,7 @@ nothing at all for gangs without an order. Woken by the pod that became ready, a
 that got a node after the others were.
 """
 
+from core_operator.caches import SETS
 from core_operator.plan.startup_order import clearance_patch, plan_clearance
 from core_operator.workshop import Workshop
 from shared_api.kube.client import Patch
@@ -14,6 +15,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
 from shared_api.runtime.apply import Applier
+from shared_api.runtime.owners import identity
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.writing import Behalf, Target
 
@@ -38,7 +40,7 @@ class StartupOrderReconciler:
         if not any(clique.spec.starts_after for clique in cliques.values()):
             return
         groups = self._view.group_pods(gang, cliques)
-        behalf = Behalf(key, pcs.metadata.uid)
+        behalf = Behalf(key, identity(SETS, pcs))
         parallel = self._shop.settings.concurrency.writes
 
         async def clear(pod: Pod) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from core_operator import wakes
-from core_operator.caches import OWNER, TOPOLOGY, Binding
+from core_operator.caches import CLIQUES, GROUPS, TOPOLOGY, Binding
 from core_operator.pacing import OnTheWay, patience
 from core_operator.plan.pods import is_live
 from core_operator.settings import Timing
@@ -24,8 +24,8 @@ from shared_api.runtime.sources import Keys, feed, feed_overwritten, its_control
 
 W = TypeVar("W", bound=Watched)
 
-_GROUP = its_controller("PodCliqueScalingGroup")
-_CLIQUE = its_controller("PodClique")
+_GROUP = its_controller(GROUPS)
+_CLIQUE = its_controller(CLIQUES)
 
 # Of a PodClique up to this size it is looked up which of its pods is the one that matters.
 _SMALL = 64
@@ -90,11 +90,10 @@ def decides(view: View, pod: Pod) -> bool:
 
     The one with which the minimum is reached does, and the last one; those before are progress.
     """
-    owner = pod.metadata.controller
-    clique = view.caches.cliques.get_by_uid(owner.uid) if owner is not None else None
+    clique = view.clique_of(pod)
     if clique is None or not (is_live(pod) and pod.is_ready):
         return True
-    pods = view.caches.pods.by_index(OWNER, owner.uid if owner is not None else "")
+    pods = view.pods_of(clique.object)
     if len(pods) > _SMALL:
         return True
     spec = clique.object.spec

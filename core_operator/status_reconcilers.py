@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from core_operator import caches as kinds
-from core_operator.caches import OWNER
+from core_operator.caches import GROUPS, OWNER, SETS
 from core_operator.pacing import OnTheWay
 from core_operator.plan.placement import placement_of, remark_on_wishes
 from core_operator.plan.pods import is_live
@@ -27,7 +27,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet, PodCliqueStatus
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.owners import controller_of, identity
 from shared_api.runtime.writing import Behalf, Target
 
 _SECONDS_PER_GANG = 0.016
@@ -70,7 +70,7 @@ class PodCliqueStatusReconciler:
             self._shop.problems.get(clique.metadata.uid or ""),
             course,
         )
-        behalf = Behalf(key, controller_uid(found))
+        behalf = Behalf(key, controller_of(found))
         await self._applier.apply_status(self._target, status_of(clique, status), behalf)
         if (again := _recheck_at(status, course.tolerance)) is None:
             return None
@@ -103,11 +103,11 @@ class ScalingGroupStatusReconciler:
         pcs = self._view.set_of(found) if found is not None else None
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
             return
-        members = self._view.caches.cliques.by_index(OWNER, found.metadata.uid or "")
+        members = self._view.caches.cliques.by_index(OWNER, identity(GROUPS, found))
         cliques = [member.object for member in members]
         update = self._updates.group_update(pcs, key.name)
         status = scaling_group_status(found.object, cliques, self._shop.now(), update)
-        behalf = Behalf(key, controller_uid(found))
+        behalf = Behalf(key, controller_of(found))
         await self._applier.apply_status(self._target, status_of(found.object, status), behalf)
 
 
@@ -182,9 +182,10 @@ class PodCliqueSetStatusReconciler:
     def _problem(self, pcs: PodCliqueSet) -> Blocked | None:
         if not self._shop.problems:
             return None
-        gangs = self._view.caches.gangs.by_index(OWNER, pcs.metadata.uid or "")
-        owners: tuple[Watched, ...] = (pcs, *self._view.groups_of(pcs), *gangs)
-        problems = (self._shop.problems.get(owner.metadata.uid or "") for owner in owners)
+        gangs = self._view.caches.gangs.by_index(OWNER, identity(SETS, pcs))
+        groups = self._view.groups_of(pcs)
+        parts = (*(group.metadata.uid for group in groups), *(gang.metadata.uid for gang in gangs))
+        problems = (self._shop.problems.get(uid or "") for uid in (pcs.metadata.uid, *parts))
         return next((problem for problem in problems if problem is not None), None)
 
     def _forget_the_gone(self) -> None:

@@ -1,8 +1,8 @@
 """What reconcilers know: the caches, and what follows from them.
 
-It answers from memory, asks nobody and changes nothing. An object belongs to a set if the
-set's UID says so, directly or through a scaling group; an object whose set is gone or going
-belongs to nobody, so that nothing is written into a cascade of deletions. What a set consists
+It answers from memory, asks nobody and changes nothing. An object belongs to a set if the set
+controls it (`owners`), directly or through a scaling group; an object whose set or group is
+gone or going belongs to nobody, so that nothing is written into a cascade of deletions. What a set consists
 of is worked out once for each version of the set and of its scaling groups, and looked up
 after that: a set of thousands of gangs is asked about by each of them.
 """
@@ -11,7 +11,7 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from core_operator.caches import OWNER, Caches, Revision
+from core_operator.caches import CLIQUES, GROUPS, OWNER, SETS, Caches, Revision, Stray
 from core_operator.choices import Choices
 from core_operator.plan.acceptance import record_refusal
 from core_operator.plan.autoscalers import remembered_groups
@@ -40,8 +40,9 @@ from shared_api.models import (
     SchedulerBackendSpec,
 )
 from shared_api.runtime.cache import Cache, key_of
+from shared_api.runtime.owners import controller_of, identity, owner_in
 from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 
 
 class View:
@@ -69,10 +70,12 @@ class View:
         return None if found is None or _is_going(found) else found.object
 
     def set_of(self, value: Watched) -> PodCliqueSet | None:
-        """The set that an object belongs to, unless it is going away."""
-        uid = controller_uid(value)
-        group = self.caches.groups.get_by_uid(uid) if uid else None
-        return self.live_set(uid if group is None else controller_uid(group))
+        """The set that an object belongs to, unless it or the group in between is going away."""
+        group = owner_in(self.caches.groups, GROUPS, value)
+        if group is not None and _is_going(group):
+            return None
+        found = owner_in(self.caches.sets, SETS, value if group is None else group)
+        return None if found is None or _is_going(found) else found.object
 
     def expansion(self, pcs: PodCliqueSet) -> Expansion:
         """All that a set consists of, with the live sizes of its scaling groups."""
@@ -80,7 +83,7 @@ class View:
         known = self._expansions.get(uid)
         if known is not None and known[0] == generation:
             return known[1]
-        autoscalers = self.caches.autoscalers.by_index(OWNER, uid)
+        autoscalers = self.caches.autoscalers.by_index(OWNER, identity(SETS, pcs))
         remembered = remembered_groups(pcs, (found.object for found in autoscalers))
         live = {group.metadata.name: group.spec.replicas for group in self.groups_of(pcs)}
         hashes = template_hashes(pcs, self.revisions_of(pcs).values())
@@ -99,13 +102,13 @@ class View:
 
     def revisions_of(self, pcs: PodCliqueSet) -> dict[str, StoredRevision]:
         """The stored revisions of a set by name."""
-        found = self.caches.revisions.by_index(OWNER, pcs.metadata.uid or "")
+        found = self.caches.revisions.by_index(OWNER, identity(SETS, pcs))
         return {revision.metadata.name: revision.stored for revision in found}
 
     def groups_of(self, pcs: PodCliqueSet) -> list[PodCliqueScalingGroup]:
-        """The scaling groups of a set that exist."""
-        found = self.caches.groups.by_index(OWNER, pcs.metadata.uid or "")
-        return [group.object for group in found]
+        """The scaling groups of a set that exist and stay."""
+        found = self.caches.groups.by_index(OWNER, identity(SETS, pcs))
+        return [group.object for group in found if not _is_going(group)]
 
     def backends(self) -> Mapping[str, Backend]:
         """The registered backends by name."""
@@ -166,8 +169,9 @@ class View:
     def all_cliques(self, pcs: PodCliqueSet) -> dict[str, PodClique]:
         """The PodCliques of a set and its scaling groups that exist and stay, by name."""
         cache = self.caches.cliques
-        owners = (pcs, *self.groups_of(pcs))
-        found = chain.from_iterable(cache.by_index(OWNER, one.metadata.uid or "") for one in owners)
+        groups = (identity(GROUPS, group) for group in self.groups_of(pcs))
+        owners = (identity(SETS, pcs), *groups)
+        found = chain.from_iterable(cache.by_index(OWNER, owner) for owner in owners)
         return {
             clique.metadata.name: clique.object
             for clique in found
@@ -180,13 +184,22 @@ class View:
         found = self.caches.gangs.get(key)
         if found is None or _is_going(found) or self.caches.gangs.is_leaving(key):
             return None
-        if controller_uid(found) != pcs.metadata.uid:
+        if controller_of(found) != identity(SETS, pcs):
             return None
         return found.object
 
     def pods_of(self, clique: PodClique) -> list[Pod]:
-        """The pods that a PodClique controls."""
-        return self.caches.pods.by_index(OWNER, clique.metadata.uid or "")
+        """The pods that a PodClique controls and that were made for it."""
+        return self.caches.pods.by_index(OWNER, identity(CLIQUES, clique))
+
+    def strays_of(self, clique: PodClique) -> list[Pod]:
+        """The pods that seem to belong to a PodClique and count for nothing."""
+        metadata = clique.metadata
+        return self.caches.pods.by_index(OWNER, Stray(metadata.namespace or "", metadata.name))
+
+    def clique_of(self, pod: Pod) -> Applied[PodClique] | None:
+        """The PodClique that controls a pod."""
+        return owner_in(self.caches.cliques, CLIQUES, pod)
 
     def pod_names(self, namespace: str) -> Container[str]:
         """The names of the pods that are seen in a namespace, whosever they are."""
@@ -226,11 +239,16 @@ class View:
         old: Applied[PodCliqueScalingGroup] | None,
         new: Applied[PodCliqueScalingGroup] | None,
     ) -> None:
-        if old and new and old.object.spec.replicas == new.object.spec.replicas:
+        if old and new and _size(old) == _size(new):
             return
-        for value in (old, new):
-            if value is not None:
-                self._expansions.pop(controller_uid(value) or "", None)
+        self._forget_expansion(old)
+        self._forget_expansion(new)
+
+    def _forget_expansion(self, child: Watched | None) -> str:
+        owner = controller_of(child) if child is not None else None
+        uid = owner.uid if owner is not None else ""
+        self._expansions.pop(uid, None)
+        return uid
 
     def _on_binding(self, old: object, new: object) -> None:
         del old, new
@@ -238,9 +256,8 @@ class View:
 
     def _on_revision(self, old: Revision | None, new: Revision | None) -> None:
         for value in (old, new):
-            if value is not None:
-                self._expansions.pop(controller_uid(value) or "", None)
-                self._revisions.pop(controller_uid(value) or "", None)
+            owner = self._forget_expansion(value)
+            self._revisions.pop(owner, None)
 
     def _on_backend(self, old: object, new: object) -> None:
         del old, new
@@ -273,6 +290,11 @@ def _backend(record: SchedulerBackend, accepted: Collection[str]) -> Backend:
     why_not = "" if is_available or available is None else available.message
     registered = metadata.creation_timestamp
     return Backend(metadata.name, record.spec, is_available, why_not, refusal, registered)
+
+
+def _size(group: Applied[PodCliqueScalingGroup]) -> object:
+    """What the size of a set depends on."""
+    return group.object.spec.replicas, _is_going(group), group.metadata.owner_references
 
 
 def _is_going(value: Watched) -> bool:

@@ -59,7 +59,11 @@ def pod_ended_or_bent(old: Pod | None, new: Pod | None) -> bool:
     """What makes a PodClique create or delete pods."""
     if old is None or new is None:
         return old is not None
-    return is_live(old) != is_live(new) or _differ(old.metadata.labels, new.metadata.labels)
+    return (
+        is_live(old) != is_live(new)
+        or _differ(old.metadata.labels, new.metadata.labels)
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
 
 
 def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
@@ -74,9 +78,10 @@ def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
 
 
 def pod_was_bent(old: Pod, new: Pod) -> bool:
-    """A pod ended, is going away, or is marked by us otherwise than before."""
+    """A pod ended, is going away, has another owner, or is marked by us otherwise than before."""
     return (
         is_live(old) != is_live(new)
+        or old.metadata.owner_references != new.metadata.owner_references
         or _differ(old.metadata.labels, new.metadata.labels)
         or _differ(old.metadata.annotations, new.metadata.annotations)
     )

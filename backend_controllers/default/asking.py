@@ -42,7 +42,7 @@ class Counts:
 
 
 def count(gang: PodGang, facts: Facts, joined: Joined) -> Counts:
-    """Count the members that are in the gang's objects or still can be."""
+    """Count the members that are in the gang's objects or have to be scheduled through them."""
     outside = outsiders(gang, facts.pods, joined)
     joining = {
         group.name: max(group.min_replicas - outside[group.name], 0)

@@ -7,7 +7,8 @@ be there for long, and the gang that follows under the same name must not meet i
 A pod that was created before its gang got this UID, before the API was served, or while it
 was still above the minimum, is not in the group and never will be. Counting on it would make
 the group wait for ever. Each member therefore carries what it joined as an annotation (the
-field itself has a different form in every version), and only those that can join are counted.
+field itself has a different form in every version). A pod that has a node and did not join is
+not asked for again; one that has no node never lowers what the group asks for.
 """
 
 from collections import Counter
@@ -123,15 +124,15 @@ def members(
 
 
 def outsiders(gang: PodGang, pods: Sequence[Pod], joined: Joined) -> Counter[str]:
-    """How many members of each group can never join it.
+    """How many members of each group have a node and can never join it.
 
-    Those that are still held do not count: core makes them anew with what is wanted now.
+    Those without a node do not count: core recreates them, or they get a node by themselves.
+    Would they lower the minimum, the others could start without them.
     """
     return Counter(
         group
         for group, pod in members(gang, pods)
-        if not pod.is_gated
-        and pod.metadata.annotations.get(ANNOTATION_JOINED) != joined(gang, group)
+        if is_bound(pod) and pod.metadata.annotations.get(ANNOTATION_JOINED) != joined(gang, group)
     )
 
 

@@ -38,7 +38,7 @@ from shared_api.runtime.reconcile import Controller, Pace, Subjects
 from shared_api.runtime.sources import feed, feed_overwritten, its_controller, its_label, itself
 from shared_api.runtime.watch import Source
 
-_ITS_GANG = its_controller(GANGS.kind)
+_ITS_GANG = its_controller(GANGS)
 
 
 class Reconciler(Protocol):

@@ -2,7 +2,7 @@
 
 Gangs and pods are those that carry this backend's label, written objects those that carry its
 keeper's label; a stranger's object is therefore not seen until its name is needed. Kinds that
-are only read are kept as the dialect selects them. Ownership is looked up by UID.
+are only read are kept as the dialect selects them. Objects are found by their owner (`owners`).
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,14 @@ from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.manager import Manager
+from shared_api.runtime.owners import Owner, by_controller
 from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.sources import its_controller
 from shared_api.runtime.watch import Source
 
 OWNER = "owner"
-"""Index by the UID of the controlling owner."""
+"""Index by the controlling owner."""
 GANG = "gang"
 """Index by namespace and name of a gang: of pods by their label, of our objects by their owner."""
 
@@ -48,9 +49,9 @@ class Caches:
         """The pods that say that they are of this gang."""
         return self.pods.by_index(GANG, f"{gang.metadata.namespace}/{gang.metadata.name}")
 
-    def owned(self, resource: Resource, uid: str) -> list[Kept]:
+    def owned(self, resource: Resource, owner: Owner) -> list[Kept]:
         """The objects of a kind that this owner controls."""
-        return self.written[resource].by_index(OWNER, uid)
+        return self.written[resource].by_index(OWNER, owner)
 
 
 def watch_all(manager: Manager, backend: str, dialect: Dialect) -> Caches:
@@ -71,7 +72,7 @@ def _watch_written(manager: Manager, backend: str, writes: Writes, caches: Cache
     if writes.resource not in caches.written:
         kept = applied(writes.projection, field_manager(backend))
         source = Source(writes.resource, kept, selector=kept_by(backend))
-        indexes = {OWNER: by_owner, GANG: by_owning_gang}
+        indexes = {OWNER: by_controller, GANG: by_owning_gang}
         caches.written[writes.resource] = manager.watch(source, indexes)
 
 
@@ -79,12 +80,6 @@ def _watch_read(manager: Manager, reads: Reads, caches: Caches) -> None:
     if reads.resource not in caches.read:
         source = Source(reads.resource, reads.projection, selector=reads.selector)
         caches.read[reads.resource] = manager.watch(source)
-
-
-def by_owner(value: Watched) -> Iterable[str]:
-    """The UID of the controlling owner."""
-    uid = controller_uid(value)
-    return () if uid is None else (uid,)
 
 
 def by_gang(value: Watched) -> Iterable[str]:
@@ -95,5 +90,5 @@ def by_gang(value: Watched) -> Iterable[str]:
 
 def by_owning_gang(value: Watched) -> Iterable[str]:
     """Namespace and name of the gang that controls an object."""
-    for key in its_controller(GANGS.kind)(value):
+    for key in its_controller(GANGS)(value):
         yield str(key)

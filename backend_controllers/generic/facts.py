@@ -5,10 +5,12 @@ the label alone can be set by anybody.
 """
 
 from backend_controllers.generic.caches import Caches
+from backend_controllers.generic.kinds import GANGS
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied
 from shared_api.runtime.predicates import Watched
 
@@ -38,7 +40,7 @@ class CacheFacts:
 
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
         """Objects of this kind that the gang controls."""
-        found = self._caches.owned(resource, self._gang.metadata.uid)
+        found = self._caches.owned(resource, identity(GANGS, self._gang))
         return tuple(value.object for value in found)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Watched | None:

@@ -21,6 +21,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result, Retry
+from shared_api.runtime.owners import identity
 
 LOOK_AGAIN = 15.0
 """Seconds after which a name that others have is tried again: we do not watch their objects."""
@@ -119,7 +120,8 @@ class GangReconciler:
         else:
             was_done = posted.is_done
         return was_done and any(
-            self._caches.owned(writes.resource, uid) for writes in self._dialect.writes
+            self._caches.owned(writes.resource, identity(GANGS, gang))
+            for writes in self._dialect.writes
         )
 
     def _post(self, gang: PodGang, programming: Programming) -> None:

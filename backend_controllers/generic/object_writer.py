@@ -1,6 +1,6 @@
 """Writes objects for a scheduler on behalf of an owner, and knows whose they are.
 
-An object is ours if our owner controls it, by UID. A name that somebody else has is left
+An object is ours if our owner controls it. A name that somebody else has is left
 alone and told of. One that was ours until somebody put his references in place of ours is taken
 back, but only after a while: whoever does that with every change that he sees would else be
 answered write for write. An object that the server will not change is kept or replaced, as the
@@ -29,8 +29,10 @@ from shared_api.models import JsonObject
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import Owner as Identity
+from shared_api.runtime.owners import controller_of, identity
 from shared_api.runtime.ownership import applied, fingerprint, was_taken
-from shared_api.runtime.predicates import OwnedBy, Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.writing import Behalf, OwnershipConflict, Target, Written, controlled_by
 
 EVENT_REPLACED = "Replaced"
@@ -80,14 +82,14 @@ class Owner:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def uid(self) -> str:
-        """Its UID, by which everything is owned."""
-        return self.value.metadata.uid or ""
+    def identity(self) -> Identity:
+        """What the objects name as their controller."""
+        return identity(self.kind, self.value)
 
     @property
     def behalf(self) -> Behalf:
         """The owner, for the apply engine."""
-        return Behalf(key_of(self.value), self.uid)
+        return Behalf(key_of(self.value), self.identity)
 
 
 class ObjectWriter:
@@ -136,7 +138,7 @@ class ObjectWriter:
         observed = target.cache.get(_key(manifest))
         if observed is None:
             return await self._create(owner, target, manifest)
-        is_ours = controller_uid(observed) == owner.uid
+        is_ours = controller_of(observed) == owner.identity
         if not is_ours and not self._is_left_over(owner, observed):
             return await self._face(owner, target, manifest, observed)
         if observed.metadata.deletion_timestamp is not None:
@@ -241,8 +243,8 @@ class ObjectWriter:
         self, owner: Owner, target: Target[Kept], manifest: JsonObject, found: Watched
     ) -> Step:
         """Take an object back that is ours, or was; leave alone what is not."""
-        is_ours = controller_uid(found) == owner.uid
-        if not is_ours and not was_taken(found, self._manager, owner.uid):
+        is_ours = controller_of(found) == owner.identity
+        if not is_ours and not was_taken(found, self._manager, owner.identity):
             return self._conflict(target.resource, found)
         if found.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {_key(manifest)} is being deleted")
@@ -252,7 +254,7 @@ class ObjectWriter:
         return _WRITTEN
 
     def _is_left_to_taker(self, owner: Owner, resource: Resource, key: ObjectKey) -> bool:
-        now, place = self._shop.clock.monotonic(), (owner.uid, resource, key)
+        now, place = self._shop.clock.monotonic(), (owner.identity.uid, resource, key)
         until = self._taken.get(place)
         if until is None:
             self._taken = {one: at for one, at in self._taken.items() if self._lives(one[0])}
@@ -263,7 +265,7 @@ class ObjectWriter:
         return False
 
     def _conflict(self, resource: Resource, found: Watched) -> Step:
-        controller = _controller(found)
+        controller = controller_of(found)
         whose = "not ours" if controller is None else f"{controller.kind} {controller.name}'s"
         rival = self._declared[resource].rival
         said = f"{_name(resource, found)} exists and is {whose}"
@@ -271,7 +273,7 @@ class ObjectWriter:
 
     async def _remove_others(self, owner: Owner, wanted: set[tuple[Resource, ObjectKey]]) -> None:
         for resource in self._declared:
-            for observed in self._caches.owned(resource, owner.uid):
+            for observed in self._caches.owned(resource, owner.identity):
                 if (resource, key_of(observed)) in wanted or observed.metadata.deletion_timestamp:
                     continue
                 target = self._target(resource)
@@ -279,10 +281,10 @@ class ObjectWriter:
 
     def _is_left_over(self, owner: Owner, observed: Kept) -> bool:
         """Tell whether an object is of an owner of the same kind that is gone."""
-        controller = _controller(observed)
+        controller = controller_of(observed)
         return (
             controller is not None
-            and controller.kind == owner.kind.kind
+            and (controller.kind, controller.group) == (owner.kind.kind, owner.kind.group)
             and not self._lives(controller.uid)
         )
 
@@ -320,10 +322,6 @@ def _is_about_fields(error: Invalid) -> bool:
     A policy or a webhook refuses the object, and names no field of it.
     """
     return bool(error.details.causes) and all(cause.field for cause in error.details.causes)
-
-
-def _controller(value: Watched) -> OwnedBy | None:
-    return next((owner for owner in value.metadata.owner_references if owner.controller), None)
 
 
 def _reference(owner: Owner) -> JsonObject:

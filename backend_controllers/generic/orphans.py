@@ -19,13 +19,14 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.owners import controller_of, identity, owner_in
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.sources import its_controller
 from shared_api.runtime.writing import Behalf, Target
 
 SWEEP = ObjectKey("", "")
 """The key under which everything is looked through."""
-_owning_gang = its_controller(GANGS.kind)
+_owning_gang = its_controller(GANGS)
 
 
 class Orphans:
@@ -63,7 +64,7 @@ class Orphans:
         collected_at = self._noticed.setdefault(key, now) + self._shop.settings.timing.gc_seconds
         behalf = Behalf(key)
         for kind, value in found:
-            if gang is not None and gang.metadata.uid == controller_uid(value):
+            if gang is not None and identity(GANGS, gang) == controller_of(value):
                 if self._is_ours(gang):
                     # Our watch of gangs is behind that of their objects.
                     continue
@@ -95,5 +96,5 @@ class Orphans:
 
     def has_no_gang(self, value: Watched) -> bool:
         """Tell whether the gang that controls an object is not among ours."""
-        uid = controller_uid(value)
-        return uid is not None and self._caches.gangs.get_by_uid(uid) is None
+        is_controlled = controller_of(value) is not None
+        return is_controlled and owner_in(self._caches.gangs, GANGS, value) is None

@@ -15,8 +15,9 @@ from shared_api import names
 from shared_api.kube.podgangs import PodGang, PodGangStatus
 from shared_api.kube.pods import Pod
 from shared_api.models import SchedulerBackend, SchedulerBackendStatus
+from shared_api.runtime.owners import controller_of
 from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import Watched, controller_uid, more_than_status
+from shared_api.runtime.predicates import Watched, more_than_status
 
 _NO_STATUS = PodGangStatus()
 _TOLD = ("PodScheduled", "PodBound", "Ready", "DisruptionTarget")
@@ -35,7 +36,7 @@ def bent(manager: str) -> Callable[[Kept | None, Kept | None], bool]:
         return more_than_status(old, new) and (
             old.fingerprint(manager) != new.fingerprint(manager)
             or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
-            or controller_uid(old) != controller_uid(new)
+            or controller_of(old) != controller_of(new)
         )
 
     return is_bent

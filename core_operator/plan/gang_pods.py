@@ -1,8 +1,8 @@
 """The pods of a gang, group by group, as release and status look at them.
 
-A pod counts for the PodClique that controls it, by UID, so a stranger that carries our labels
-is in no gang. It counts while it is live; one that is still held and was not made with what the
-gang's backend wants now does not, because it is about to be made anew.
+A pod counts for the PodClique that controls it, so a foreign pod that carries our labels is in
+no gang. It counts while it is live; one that has no node and does not suit the gang
+(`preparation`) does not, because it is about to be recreated.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ def gang_groups(
     def of(group: PodGroup) -> GroupPods:
         clique = cliques.get(group.name)
         live = by_owner.get(clique.metadata.uid or "", []) if clique is not None else []
-        if clique is not None and any(map(is_held, live)):
+        if clique is not None and not all(map(is_bound, live)):
             wanted = preparation_of(gang, record, group.name, clique.spec.minimum)
             live = [pod for pod in live if wanted.suits(pod)]
         return GroupPods(

@@ -57,6 +57,14 @@ def is_bound(pod: Pod) -> bool:
     return pod.spec.node_name != ""
 
 
+def is_made_for(pod: Pod, podclique: str) -> bool:
+    """Tell whether a pod was made for the PodClique of this name.
+
+    Its own name says so, and nothing else that it carries is safe from being edited.
+    """
+    return pod.metadata.name.rpartition("-")[0] == podclique
+
+
 def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
     """The pods that the PodClique controls; a pod that merely carries its labels is not one."""
     uid = podclique.metadata.uid
@@ -65,6 +73,22 @@ def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         for pod in pods
         if (owner := pod.metadata.controller) is not None and owner.uid == uid and uid
     )
+
+
+def lost_labels(podclique: PodClique, pod: Pod) -> dict[str, str]:
+    """Return the labels that say whose a pod is and that somebody removed or changed.
+
+    Only these: what else is on a pod is of the template that it was made from.
+    """
+    ours, live = podclique.metadata.labels, pod.metadata.labels
+    lost = {
+        key: ours[key]
+        for key in (names.LABEL_PODGANG, names.LABEL_PART_OF)
+        if key in ours and live.get(key) != ours[key]
+    }
+    if live.get(names.LABEL_PODCLIQUE) != podclique.metadata.name:
+        lost[names.LABEL_PODCLIQUE] = podclique.metadata.name
+    return lost
 
 
 def stays_patch(uid: str) -> list[JsonValue]:
@@ -84,8 +108,8 @@ def plan_pods(
 ) -> PodPlan:
     """What is to be done about the pods of a PodClique.
 
-    `preparation` is what new pods are made with; pods that are still held and were made with
-    something else are made anew. `taken` are names of pods that exist, of others too.
+    `preparation` is what new pods are made with; pods without a node that do not suit it are
+    recreated. `taken` are names of pods that exist, of others too.
     """
     owned = owned_pods(podclique, pods)
     live = tuple(pod for pod in owned if is_live(pod))

@@ -6,8 +6,12 @@ pod carries a digest of what it was made with. A pod that its gate still holds a
 made with something else is of no use to its gang and is made anew: its gang was given to
 another backend, was itself made anew and has another UID, or its backend wants other things
 by now. So is one without the fields that put it into its gang: a server whose feature gate is off
-drops them without a word, and whoever made the pod may have ended before taking it away again. A
-pod whose gate is gone is past the point where that matters, and stays.
+drops them without a word, and whoever made the pod may have ended before taking it away again.
+
+A pod whose gate is gone stays if its backend wants other things by now: its scheduler knows it.
+It is recreated if it has no node and was prepared for an earlier gang of the same name: the
+scheduler's object that it names is gone, so it would never be scheduled, and its gang would
+start without it. A pod with a node always stays.
 """
 
 import enum
@@ -75,11 +79,13 @@ class Preparation:
     member_fields: JsonObject = field(default_factory=dict)
     surplus_fields: JsonObject = field(default_factory=dict)
     """The fields that put a pod into its gang, with only the index left to substitute."""
+    since: str = ""
+    """When the gang was created, as the server writes it; empty if it is not known."""
 
     def suits(self, pod: Pod) -> bool:
         """Tell whether a pod is what its gang needs, or is past the point where that matters."""
         if not is_held(pod):
-            return True
+            return pod.spec.node_name != "" or not self._is_of_earlier_gang(pod)
         made_with = pod.metadata.annotations.get(names.ANNOTATION_PREPARATION)
         wanted = self._wanted(pod)
         if wanted is None or made_with is None:
@@ -91,6 +97,20 @@ class Preparation:
         if self._is_ours(pod) and not self._wanted(pod):
             return False
         return not self.suits(pod)
+
+    def _is_of_earlier_gang(self, pod: Pod) -> bool:
+        """Tell whether a pod was prepared for a gang that had this one's name before it.
+
+        Pods are made after their gang, so one that is older and was made with something else
+        than this gang wants was made for another one. Dates are whole seconds: a pod of the
+        same second counts as older, since only one of this gang that was made with something
+        else could be mistaken for such a pod, and that one has no node either.
+        """
+        made_with = pod.metadata.annotations.get(names.ANNOTATION_PREPARATION)
+        wanted = self._wanted(pod)
+        if not self.since or made_with is None or wanted is None or made_with == wanted:
+            return False
+        return pod.metadata.creation_timestamp <= self.since
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == self.backend
@@ -141,8 +161,10 @@ def preparation_of(
         "" if isinstance(patch, NotYet) else digest(patch, reference, group, record)
         for patch in patches
     )
-    fields = (_membership(patch, reference, group) for patch in patches)
-    return Preparation(reference.backend, minimum, of_member, of_surplus, *fields)
+    joined, apart = (_membership(patch, reference, group) for patch in patches)
+    created = gang.metadata.creation_timestamp
+    since = "" if created is None else f"{created:%Y-%m-%dT%H:%M:%SZ}"
+    return Preparation(reference.backend, minimum, of_member, of_surplus, joined, apart, since)
 
 
 def patch_for(

@@ -30,9 +30,10 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.answers import Answers
 from shared_api.runtime.fence import Fence, Unfenced, permitted
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import controller_of
 from shared_api.runtime.ownership import Applied, fingerprint, was_taken
 from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.slowstart import slow_start
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.writing import Behalf, NotOurs, OwnershipConflict, Target, Written
@@ -90,8 +91,8 @@ class Applier:
             for value in observed
             if _key_of(value) not in wanted
             and value.metadata.deletion_timestamp is None
-            and behalf.owner_uid is not None
-            and controller_uid(value) == behalf.owner_uid
+            and behalf.owner is not None
+            and controller_of(value) == behalf.owner
         ]
         await slow_start(vanished, delete, limit=self._parallel)
         return report
@@ -108,7 +109,7 @@ class Applier:
             return self._count(target, Written.CREATED)
         if observed.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {child} is being deleted")
-        if behalf.owner_uid is not None and controller_uid(observed) != behalf.owner_uid:
+        if behalf.owner is not None and controller_of(observed) != behalf.owner:
             raise NotOurs(f"{target.resource} {child} exists and is not controlled by {behalf.key}")
         return await self._update(target, manifest, observed, behalf)
 
@@ -135,9 +136,9 @@ class Applier:
         Somebody took off the labels by which it is selected, or the reference by which our owner
         controls it; applying puts them back.
         """
-        owner = behalf.owner_uid
+        owner = behalf.owner
         if owner is None or not (
-            controller_uid(seen) == owner or was_taken(seen, self._manager, owner)
+            controller_of(seen) == owner or was_taken(seen, self._manager, owner)
         ):
             raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
         wanted = _wanted(target, manifest)
@@ -226,7 +227,7 @@ class Applier:
             else target.unchanged is not None and target.unchanged(observed, manifest)
         ):
             return self._count(target, Written.UNCHANGED)
-        is_ours = behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid
+        is_ours = behalf.owner is not None and controller_of(observed) == behalf.owner
         terms = _Terms(
             "uid",
             observed.metadata.uid or "",

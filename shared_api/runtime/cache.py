@@ -10,7 +10,7 @@ order with the old and the new value before the next delta is taken.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
@@ -31,7 +31,7 @@ from shared_api.runtime.watch import (
 
 T = TypeVar("T", bound=Projection)
 
-Indexer = Callable[[T], Iterable[str]]
+Indexer = Callable[[T], Iterable[Hashable]]
 """The values under which an object is found; a pure function of the object."""
 Handler = Callable[[T | None, T | None], None]
 """Told of a change: the old value and the new one, either of which may be missing."""
@@ -51,7 +51,7 @@ class Cache(Generic[T]):
         self._objects: dict[ObjectKey, _Entry[T]] = {}
         self._by_uid: dict[str, _Entry[T]] = {}
         self._indexers = dict(indexes or {})
-        self._indexes: dict[str, dict[str, dict[_Entry[T], None]]] = {
+        self._indexes: dict[str, dict[Hashable, dict[_Entry[T], None]]] = {
             name: {} for name in self._indexers
         }
         self._handlers: list[Handler[T]] = []
@@ -87,7 +87,7 @@ class Cache(Generic[T]):
         entry = self._by_uid.get(uid)
         return None if entry is None else entry.value
 
-    def by_index(self, index: str, value: str) -> list[T]:
+    def by_index(self, index: str, value: Hashable) -> list[T]:
         """The objects that an index files under a value, in the order in which they came."""
         return [entry.value for entry in self._indexes[index].get(value, ())]
 
@@ -231,7 +231,7 @@ class Cache(Generic[T]):
         self._tell(held, None)
 
     def _refile(
-        self, name: str, entry: _Entry[T], before: tuple[str, ...], after: tuple[str, ...]
+        self, name: str, entry: _Entry[T], before: tuple[Hashable, ...], after: tuple[Hashable, ...]
     ) -> None:
         index = self._indexes[name]
         for value in dict.fromkeys(before):

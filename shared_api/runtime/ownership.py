@@ -22,7 +22,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 import msgspec
 
 from shared_api.kube.codec import codec_for, share
-from shared_api.runtime.predicates import ObjectMetadata, Watched, controller_uid
+from shared_api.runtime.owners import Owner, controller_of, refers_to
+from shared_api.runtime.predicates import ObjectMetadata, Watched
 from shared_api.runtime.unread import Unread
 
 W = TypeVar("W", bound=Watched)
@@ -111,7 +112,7 @@ def applied(into: type[W], by: str | None = None) -> type[Applied[W]]:
     return cast("type[Applied[W]]", type(f"Applied{into.__name__}", (Applied,), body))
 
 
-def was_taken(value: Watched, manager: str, owner: str) -> bool:
+def was_taken(value: Watched, manager: str, owner: Owner) -> bool:
     """Tell whether this manager made an object for an owner who does not control it any more.
 
     Somebody put his own references in place of ours. The owner is still among them, nobody else
@@ -119,8 +120,8 @@ def was_taken(value: Watched, manager: str, owner: str) -> bool:
     """
     return (
         isinstance(value, Applied)
-        and controller_uid(value) is None
-        and any(reference.uid == owner for reference in value.metadata.owner_references)
+        and controller_of(value) is None
+        and refers_to(value, owner)
         and value.fingerprint(manager) is not None
     )
 

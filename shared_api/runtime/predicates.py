@@ -16,6 +16,8 @@ class OwnedBy(Protocol):
     """What is read of an owner reference."""
 
     @property
+    def api_version(self) -> str: ...  # noqa: D102
+    @property
     def kind(self) -> str: ...  # noqa: D102
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -94,11 +96,3 @@ def urgency(old: Watched | None, new: Watched | None) -> Priority:
         before.deletion_timestamp is None and after.deletion_timestamp is not None
     )
     return Priority.USER if asked else Priority.EVENT
-
-
-def controller_uid(observed: Watched) -> str | None:
-    """The UID of the one owner that manages this object, if any."""
-    for owner in observed.metadata.owner_references:
-        if owner.controller:
-            return owner.uid
-    return None

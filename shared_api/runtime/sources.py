@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias, TypeVar
 
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.resources import Resource
 from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.lanes import Priority
+from shared_api.runtime.owners import controller_of
 from shared_api.runtime.predicates import Predicate, Watched, any_change, urgency
 from shared_api.runtime.queue import Queue
 
@@ -24,13 +26,13 @@ def itself(value: Watched) -> Iterable[ObjectKey]:
     yield ObjectKey(value.metadata.namespace or "", value.metadata.name)
 
 
-def its_controller(kind: str) -> Keys[Watched]:
+def its_controller(kind: Resource) -> Keys[Watched]:
     """The owner that manages the object, if it is of this kind."""
 
     def keys(value: Watched) -> Iterable[ObjectKey]:
-        for owner in value.metadata.owner_references:
-            if owner.controller and owner.kind == kind:
-                yield ObjectKey(value.metadata.namespace or "", owner.name)
+        owner = controller_of(value)
+        if owner is not None and (owner.kind, owner.group) == (kind.kind, kind.group):
+            yield ObjectKey(owner.namespace, owner.name)
 
     return keys
 

@@ -10,6 +10,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import Retry
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.predicates import Watched
 
 W = TypeVar("W", bound=Watched)
@@ -55,7 +56,7 @@ class Behalf:
     """The reconcile for which something is written, and the owner of what it writes."""
 
     key: ObjectKey
-    owner_uid: str | None = None
+    owner: Owner | None = None
     """Without one, nothing is forced and nothing is pruned."""
     force: bool = False
     """Win over other managers although nobody controls the object: for fields that are ours alone

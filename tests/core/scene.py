@@ -18,8 +18,9 @@ from shared_api.kube.pods import Pod
 from shared_api.models import KubeObject, PodCliqueSet, PodGang, SchedulerBackend
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.owners import by_controller
 from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.predicates import Watched, controller_uid
+from shared_api.runtime.predicates import Watched
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
 from tests.core import stand_in
@@ -106,15 +107,11 @@ class Scene:
 
 
 def _caches() -> Caches:
-    def by_owner(value: Watched) -> Iterable[str]:
-        uid = controller_uid(value)
-        return () if uid is None else (uid,)
-
     def by_base(gang: Watched) -> Iterable[str]:
         base = gang.metadata.labels.get(names.LABEL_BASE_PODGANG)
         return () if base is None else (f"{gang.metadata.namespace}/{base}",)
 
-    owned = {OWNER: by_owner}
+    owned = {OWNER: by_controller}
     caches = Caches(
         sets=Cache(),
         cliques=Cache(owned),

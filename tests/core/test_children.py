@@ -20,6 +20,7 @@ from shared_api.kube.resources import SERVICES
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed
@@ -28,6 +29,7 @@ from tests.core.scene import Scene
 from tests.runtime.writes import ScriptedClient
 
 KEY = ObjectKey("n", "w-0-a")
+SET = Owner("n", "grove.io", "PodCliqueSet", "w", "now")
 
 
 def an_object(name: str, uid: str, owner: str | None = None) -> PartialObject:
@@ -47,17 +49,23 @@ def test_a_child_of_a_former_set_of_the_same_name_lends_its_size_to_nobody(
     child = an_object(KEY.name, "c", owner)
     cache: Cache[PartialObject] = Cache()
     cache.take(Changed(child))
-    found = own_child(cache, KEY, an_object("w", "now"))
+    found = own_child(cache, KEY, SET)
     assert found == (child if counts else None)
 
 
 def test_what_does_not_exist_is_nobodys_child() -> None:
     empty: Cache[PartialObject] = Cache()
-    assert own_child(empty, KEY, an_object("w", "now")) is None
+    assert own_child(empty, KEY, SET) is None
 
 
 def wanted(cache: Cache[PartialObject]) -> Wanted[PartialObject]:
-    owner = {"kind": "PodCliqueSet", "name": "w", "uid": "now", "controller": True}
+    owner = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "name": "w",
+        "uid": "now",
+        "controller": True,
+    }
     metadata = {"name": KEY.name, "namespace": "n", "ownerReferences": [owner]}
     manifest = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
     return Wanted(Target(SERVICES, cache), manifest)
@@ -68,7 +76,7 @@ async def settled(child: PartialObject, client: ScriptedClient) -> None:
     cache: Cache[PartialObject] = Cache()
     cache.take(Changed(child))
     applier = Applier(client, "us", PendingWrites(), Telemetry())
-    behalf = Behalf(ObjectKey("n", "w"), "now")
+    behalf = Behalf(ObjectKey("n", "w"), SET)
     await settle(Family((wanted(cache),)), applier, behalf, parallel=1)
 
 

@@ -1,4 +1,4 @@
-"""Held pods are made anew when what they were made with is no longer right; others never."""
+"""Pods are recreated when what they were made with is no longer right, unless they have a node."""
 
 import functools
 
@@ -8,7 +8,7 @@ from core_operator.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import LooseObject
-from tests.core.kit import Object, Onlooker, clique, gates, holds, pcs, running_operator
+from tests.core.kit import Object, Onlooker, clique, gates, holds, is_ready, pcs, running_operator
 from tests.core.stand_in import GATE, StandIn, programmed
 
 pytestmark = pytest.mark.cluster
@@ -59,6 +59,35 @@ async def test_held_pods_follow_a_gang_that_somebody_deleted(
         async with StandIn(person.client, "default", preparation=WITH_UID).serving():
             await person.until_ready(2)
             assert len(person.history) == 4
+
+
+async def test_released_pods_without_a_node_follow_a_gang_that_somebody_deleted(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    nowhere = {"nodeSelector": {"example.com/no": "where"}}
+    backend = StandIn(person.client, "default", preparation=WITH_UID)
+    async with backend.serving(), running_operator(core_cluster) as operator:
+        await person.create(pcs("w", clique("a", 2), clique("b", 1, podSpec=nowhere)))
+        await person.until(lambda: person.pods and not any(map(gates, person.pods)))
+        await person.until(lambda: sum(map(is_ready, person.pods)) == 2)
+        first, runs, waits = person.one(GANGS, "w-0"), uids(person, "w-0-a"), uids(person, "w-0-b")
+        await person.delete(first, GANGS)
+
+        def is_released_again() -> bool:
+            gang, pods = person.get(GANGS, "w-0"), person.pods_of("w-0-b").values()
+            return (
+                gang is not None
+                and gang.metadata.uid != first.metadata.uid
+                and [pod.metadata.annotations["example.com/of"] for pod in pods]
+                == [gang.metadata.uid]
+                and not any(map(gates, pods))
+            )
+
+        await person.until(is_released_again)
+        await operator.until_idle()
+        assert uids(person, "w-0-a") == runs, "what runs stays"
+        assert not waits & uids(person, "w-0-b")
+        assert len(person.history) == 4
 
 
 async def test_running_pods_stay_when_somebody_deletes_their_gang(

@@ -13,6 +13,7 @@ from shared_api.kube.pods import Pod, PodCondition, PodStatus
 from shared_api.models import KubeObject, PodClique, PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.owners import by_controller
 from shared_api.runtime.ownership import applied
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed, Removed
@@ -32,7 +33,7 @@ class Process:
         self._version = 0
         self._telemetry = Telemetry()
         empty = Caches(*(Cache() for one in fields(Caches) if not one.kw_only))
-        self._caches = replace(empty, pods=Cache({OWNER: lambda pod: ["c"]}))
+        self._caches = replace(empty, pods=Cache({OWNER: by_controller}))
         metrics = CoreMetrics(self._telemetry)
         self.repairs = Repairs(self._caches, metrics, Clock(monotonic=lambda: 0.0), self)
         self.repairs.tell = self._tell
@@ -59,7 +60,9 @@ class Process:
             uid=name,
             resource_version=f"{self._version}",
             labels={names.LABEL_PODGANG: "g"},
-            owner_references=(OwnerReference("v1", "PodClique", "c", "c", controller=True),),
+            owner_references=(
+                OwnerReference("grove.io/v1alpha1", "PodClique", "c", "c", controller=True),
+            ),
         )
         pod = Pod(metadata=metadata, status=status)
         self._caches.pods.take(Changed(pod))

@@ -10,7 +10,7 @@ from core_operator.plan.pods import plan_pods
 from core_operator.plan.preparation import Preparation
 from local_cluster.cluster import Cluster
 from shared_api import names
-from shared_api.kube.client import Selector
+from shared_api.kube.client import Propagation, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.resources import (
     CONTROLLER_REVISIONS,
@@ -311,3 +311,56 @@ async def test_a_pod_that_lost_our_label_is_told_of_and_counts_again_when_it_has
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
         await person.until(lambda: not holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
         assert {pod.metadata.name: pod.metadata.uid for pod in person.pods} == before
+
+
+@pytest.mark.parametrize("value", [None, "x"], ids=["removed", "changed"])
+async def test_a_pod_whose_labels_somebody_took_gets_them_back_and_counts_all_the_time(
+    core_cluster: Cluster, person: Onlooker, value: str | None
+) -> None:
+    kept = (names.LABEL_PODGANG, names.LABEL_PODCLIQUE, names.LABEL_PART_OF)
+    async with running_operator(core_cluster) as op, StandIn(person.client, "default").serving():
+        await person.create(pcs("w", clique("a", 2)))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await op.until_idle()
+        before, bent = person.one(GANGS, "w-0"), person.pods_of("w-0-a")["0"]
+        labels = bent.metadata.labels
+        await person.change(
+            PODS, bent.metadata.name, {"metadata": {"labels": dict.fromkeys(kept, value)}}
+        )
+        await person.until(lambda: person.one(PODS, bent.metadata.name).metadata.labels == labels)
+        await op.until_idle()
+        assert len(person.history) == 2, "no pod was recreated"
+        now = person.one(GANGS, "w-0")
+        assert now.metadata.generation == before.metadata.generation, "it was always referenced"
+        assert holds(person.get(SETS, "w"), "Ready")
+
+
+async def test_pods_that_were_orphaned_are_named_until_somebody_deletes_them(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with running_operator(core_cluster), StandIn(person.client, "default").serving():
+        await person.create(pcs("w", clique("a", 2)))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        orphans = {pod.metadata.name: pod.metadata.uid for pod in person.pods}
+        await person.delete(person.one(CLIQUES, "w-0-a"), CLIQUES, Propagation.ORPHAN)
+        await person.until(lambda: len(person.pods) == 4 and all(map(is_ready, person.pods)))
+        await person.until(lambda: holds(person.get(SETS, "w"), "Stalled"))
+        told = condition(person.get(CLIQUES, "w-0-a"), "Stalled")
+        listed = " ".join(sorted(orphans))
+        assert (told["reason"], told["message"]) == (
+            "Conflict",
+            "2 pods do not count for PodClique w-0-a: no owner controls them any more. Delete"
+            f" them: kubectl delete pod -n {person.namespace} {listed}",
+        )
+        assert told["message"] in condition(person.get(SETS, "w"), "Ready")["message"]
+        for name, uid in orphans.items():
+            found = person.one(PODS, name)
+            assert found.metadata.uid == uid
+            await person.delete(found, PODS)
+        await person.until(
+            lambda: (
+                holds(person.get(SETS, "w"), "Ready")
+                and not holds(person.get(SETS, "w"), "Stalled")
+            )
+        )
+        assert len(person.history) == 4

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core_operator.plan.pods import PodPlan, plan_pods
+from core_operator.plan.pods import PodPlan, is_made_for, lost_labels, plan_pods
 from core_operator.plan.preparation import Preparation, index_of
+from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod, PodStatus
 from tests.plan.pod_samples import (
@@ -197,3 +198,25 @@ def test_planning_leaves_its_inputs_alone() -> None:
     before = copy.deepcopy((clique, pods))
     plan_pods(clique, pods, 1, PREPARED)
     assert (clique, pods) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [("w-0-a-x7k2p", True), ("w-0-a", False), ("w-0-a-b-x7k2p", False), ("w-0-ab-x7k2p", False)],
+)
+def test_the_name_of_a_pod_tells_for_which_podclique_it_was_made(name: str, made: bool) -> None:
+    assert is_made_for(pod(0, name=name), CLIQUE) is made
+
+
+def test_labels_that_say_whose_a_pod_is_are_restored_and_no_others() -> None:
+    found = podclique(1)
+    ours = {
+        names.LABEL_PODCLIQUE: CLIQUE,
+        names.LABEL_PODGANG: "w-0",
+        names.LABEL_PART_OF: "w",
+    }
+    assert lost_labels(found, pod(0, labels=ours)) == {}
+    for key, value in ours.items():
+        assert lost_labels(found, pod(0, labels={**ours, key: "x"})) == {key: value}
+    bent = {**ours, names.LABEL_POD_TEMPLATE_HASH: "older", "team": "x"}
+    assert lost_labels(found, pod(0, labels=bent)) == {}

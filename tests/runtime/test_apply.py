@@ -14,6 +14,7 @@ from shared_api.runtime.apply import CREATE_ONLY, Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.fence import Fenced
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.ownership import Applied, applied, fingerprint
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
@@ -67,7 +68,7 @@ class Bench:
             fence=FixedFence(lease),
             parallel=parallel,
         )
-        self.behalf = Behalf(OWNER, "owner-uid")
+        self.behalf = Behalf(OWNER, Owner("a", "", "Owner", "owner", "owner-uid"))
         self.cache.take(Restarted())
         self.cache.take(Synced("1"))
 

@@ -16,6 +16,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.writing import Behalf, OwnershipConflict, Target, Written
@@ -58,7 +59,7 @@ class Process:
                         "apiVersion": "v1",
                         "kind": "ConfigMap",
                         "name": self.behalf.key.name,
-                        "uid": self.behalf.owner_uid,
+                        "uid": self.behalf.owner.uid if self.behalf.owner else "",
                         "controller": True,
                     }
                 ],
@@ -97,7 +98,8 @@ class Place:
         self.cluster = cluster
         self.namespace = namespace
         cluster.kubectl("create", "configmap", "owner", f"--namespace={namespace}")
-        self.behalf = Behalf(ObjectKey(namespace, "owner"), self.show("configmap/owner")["uid"])
+        owner = Owner(namespace, "", "ConfigMap", "owner", self.show("configmap/owner")["uid"])
+        self.behalf = Behalf(ObjectKey(namespace, "owner"), owner)
 
     def kubectl(self, *arguments: str, document: object = None) -> str:
         text = None if document is None else json.dumps(document)

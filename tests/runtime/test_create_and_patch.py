@@ -13,6 +13,7 @@ from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.outcome import WaitForEvent
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.queue import Queue
 from shared_api.runtime.slowstart import slow_start
@@ -52,7 +53,7 @@ class Bench:
         self.target = Target(PODS, self.cache)
         self.pending = PendingWrites()
         self.applier = Applier(self.client, "us", self.pending, Telemetry())
-        self.behalf = Behalf(OWNER, "owner-uid")
+        self.behalf = Behalf(OWNER, Owner("a", "", "Owner", "o", "owner-uid"))
         self.pod = PartialObject(
             Metadata(name="p", namespace="a", uid="uid-p", resource_version="10")
         )

@@ -7,6 +7,7 @@ from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed, Restarted, Synced
@@ -14,6 +15,7 @@ from shared_api.runtime.writing import Behalf, NotOurs, Target, Written
 from tests.runtime.writes import ScriptedClient
 
 KEY = ObjectKey("a", "owner")
+OURS = Owner("a", "", "Owner", "o", "owner-uid")
 MANIFEST = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
@@ -62,7 +64,7 @@ async def test_without_an_owner_nothing_else_is_forced() -> None:
 
 async def test_an_object_that_left_our_selection_is_taken_back_by_its_uid() -> None:
     bench = Bench()
-    behalf = Behalf(KEY, "owner-uid")
+    behalf = Behalf(KEY, OURS)
     written = await bench.applier.reclaim(bench.target, MANIFEST, found("owner-uid"), behalf)
     assert written is Written.APPLIED
     assert bench.forced()
@@ -74,7 +76,7 @@ async def test_an_object_that_left_our_selection_is_taken_back_by_its_uid() -> N
 async def test_what_our_owner_does_not_control_is_not_taken(owner: str | None) -> None:
     bench = Bench()
     with pytest.raises(NotOurs):
-        await bench.applier.reclaim(bench.target, MANIFEST, found(owner), Behalf(KEY, "owner-uid"))
+        await bench.applier.reclaim(bench.target, MANIFEST, found(owner), Behalf(KEY, OURS))
     assert bench.client.writes == []
 
 

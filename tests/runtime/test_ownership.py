@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from shared_api.kube.codec import PartialObject, codec_for
+from shared_api.runtime.owners import Owner
 from shared_api.runtime.ownership import Applied, applied, extract, fingerprint, was_taken
 
 MANIFEST: dict[str, object] = {
@@ -135,6 +136,9 @@ OWNED = {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "owner"}
         ("us", [OWNED | {"controller": True}], False),
         ("us", [OWNED, OWNED | {"uid": "another", "controller": True}], False),
         ("us", [OWNED | {"uid": "another"}], False),
+        ("us", [OWNED | {"name": "another"}], False),
+        ("us", [OWNED | {"kind": "Another"}], False),
+        ("us", [OWNED | {"apiVersion": "example.com/v1"}], False),
         ("us", [], False),
         ("them", [OWNED], False),
     ],
@@ -142,7 +146,10 @@ OWNED = {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "owner"}
 def test_only_what_we_made_for_an_owner_and_nobody_controls_was_taken_from_him(
     manager: str, owners: list[dict[str, object]], taken: bool
 ) -> None:
-    assert was_taken(live(manager, owners=owners), "us", "owner") is taken
+    assert (
+        was_taken(live(manager, owners=owners), "us", Owner("a", "", "Owner", "o", "owner"))
+        is taken
+    )
 
 
 def test_the_status_is_apart_from_the_rest() -> None:

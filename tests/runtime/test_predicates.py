@@ -4,10 +4,11 @@ import pytest
 
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.resources import Resource
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.lanes import Priority
-from shared_api.runtime.predicates import any_change, controller_uid, more_than_status, urgency
+from shared_api.runtime.predicates import any_change, more_than_status, urgency
 from shared_api.runtime.queue import Queue
 from shared_api.runtime.sources import feed, its_controller, its_label, itself
 from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
@@ -22,6 +23,9 @@ def thing(**metadata: object) -> PartialObject:
         "generation": 3,
     }
     return PartialObject(Metadata(**{**fields, **metadata}))  # type: ignore[arg-type]
+
+
+PODGANGS = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
 
 
 def owned_by(name: str, *, controller: bool = True, kind: str = "PodGang") -> OwnerReference:
@@ -80,12 +84,6 @@ def test_what_somebody_asked_for_is_urgent(
     assert urgency(old, new) is priority
 
 
-def test_the_controller_is_the_one_marked_owner() -> None:
-    assert controller_uid(thing()) is None
-    owners = (owned_by("a", controller=False), owned_by("b"))
-    assert controller_uid(thing(owner_references=owners)) == "uid-b"
-
-
 class Fed:
     """A queue behind a cache."""
 
@@ -118,7 +116,7 @@ def test_what_comes_while_the_cache_fills_is_not_urgent() -> None:
 
 def test_an_object_that_changes_hands_wakes_both_owners() -> None:
     fed = Fed()
-    feed(fed.queue, fed.cache, its_controller("PodGang"))
+    feed(fed.queue, fed.cache, its_controller(PODGANGS))
     fed.sync(thing(owner_references=(owned_by("first"),)))
     fed.taken()
     fed.cache.take(Changed(thing(resource_version="101", owner_references=(owned_by("second"),))))
@@ -127,9 +125,12 @@ def test_an_object_that_changes_hands_wakes_both_owners() -> None:
 
 def test_owners_of_another_kind_are_left_alone() -> None:
     fed = Fed()
-    feed(fed.queue, fed.cache, its_controller("PodGang"))
+    feed(fed.queue, fed.cache, its_controller(PODGANGS))
     fed.sync(
         thing(owner_references=(owned_by("x", kind="Job"),)),
+        thing(
+            name="z", uid="u3", owner_references=(OwnerReference("v1", "PodGang", "z", "u", True),)
+        ),
         thing(name="y", uid="u2", owner_references=(owned_by("y", controller=False),)),
     )
     assert fed.taken() == []

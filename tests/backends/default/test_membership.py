@@ -121,6 +121,15 @@ def test_members_that_cannot_join_are_not_waited_for(form: Dialect) -> None:
 
 
 @pytest.mark.parametrize("form", MERGED, ids=ids[:3])
+def test_members_without_a_node_never_lower_what_is_asked_for(form: Dialect) -> None:
+    written = gang({"a": 2, "b": 3})
+    pods = list(pods_of(form, written))
+    pods[0] = pod("a", 0, joined="podgroup/w-0-earlier")
+    pods[4] = pod("b", 2)
+    assert _count(form, written, tuple(pods)) == 5
+
+
+@pytest.mark.parametrize("form", MERGED, ids=ids[:3])
 def test_members_that_are_held_will_be_made_anew_and_count(form: Dialect) -> None:
     written = gang({"a": 2, "b": 3})
     held = tuple(pod("a", index, gates=(GATE,), joined="kai") for index in range(2))

@@ -8,7 +8,7 @@ import pytest
 
 from backend_controllers.contract import Dialect, Served
 from backend_controllers.generic import gang_reconciler
-from backend_controllers.generic.caches import OWNER, Caches, by_owner
+from backend_controllers.generic.caches import OWNER, Caches
 from backend_controllers.generic.gang_reconciler import GangReconciler
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
@@ -19,6 +19,7 @@ from shared_api.kube.errors import Cause, Details, KubeError, Status, from_statu
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.outcome import Result, Retry
+from shared_api.runtime.owners import by_controller
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed, Removed
@@ -45,7 +46,7 @@ class World:
         self.telemetry = telemetry
         shop = Workshop(birds.backend, Settings(), self.client, telemetry, self.metrics)
         self.board = shop.board
-        caches = Caches(Cache(), Cache(), {birds.kind: Cache({OWNER: by_owner})})
+        caches = Caches(Cache(), Cache(), {birds.kind: Cache({OWNER: by_controller})})
         self.gangs = caches.gangs
         lifetimes = Lifetimes(caches.gangs, self.metrics, shop.clock)
         applier = shop.applier(PendingWrites())

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from backend_controllers.contract import Dialect, Served, Words
-from backend_controllers.generic.caches import GANG, OWNER, Caches, by_gang, by_owner
+from backend_controllers.generic.caches import GANG, OWNER, Caches, by_gang
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.programming import Programming, Stage
@@ -17,6 +17,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.owners import by_controller
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.telemetry import Telemetry
 from shared_api.runtime.watch import Changed
@@ -49,7 +50,7 @@ class World:
             clock=Clock(monotonic=lambda: self.now),
         )
         self._caches = Caches(
-            Cache(), Cache({GANG: by_gang}), {birds.kind: Cache({OWNER: by_owner})}
+            Cache(), Cache({GANG: by_gang}), {birds.kind: Cache({OWNER: by_controller})}
         )
         self._telling = StatusReconciler(
             shop,

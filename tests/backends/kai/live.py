@@ -26,6 +26,7 @@ from shared_api.kube.resources import CRDS, NODES, PODS, Resource
 from shared_api.models import PodPatch
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import Cache
+from shared_api.runtime.owners import identity
 from shared_api.runtime.ownership import Applied, applied
 from shared_api.runtime.pending import PendingWrites
 from shared_api.runtime.predicates import Watched
@@ -223,7 +224,7 @@ class Stage:
         return await self._applier.apply(
             target,
             {**rendered.manifest, "metadata": owned},
-            Behalf(key, owner.metadata.uid),
+            Behalf(key, identity(kind, owner)),
         )
 
     async def run_pods(self, gang: PodGang) -> None:

@@ -6,9 +6,10 @@ as if nothing had been.
 
 from collections.abc import Awaitable, Callable
 
-from core_operator.caches import GROUPS, SETS
+from core_operator.caches import GANGS, GROUPS, SETS
 from local_cluster.simulation.stages import TERMINATES_AFTER
 from shared_api import names
+from shared_api.kube.resources import PODS
 from tests.backends.suite.interruptions import Away
 from tests.backends.suite.leftovers import until_nothing_is_left
 from tests.backends.suite.stage import SECONDS, Stage
@@ -109,6 +110,29 @@ async def is_preempted(stage: Stage, away: Away) -> None:
         await stage.delete("high")
     await stage.until_runs("low")
     await stage.person.until(lambda: not is_told(), SECONDS)
+
+
+async def loses_its_gang(stage: Stage, away: Away) -> None:
+    """A gang that is deleted while its pods wait for nodes starts whole, and not before."""
+    person = stage.person
+    await stage.add_nodes(1)
+    await stage.create("w", {"a": 2, "b": 3})
+    await stage.until_short("w", nodes=1, fits=1, of=5)
+    first, lost = person.one(GANGS, "w-0"), stage.pods("w-0")[0]
+    async with away():
+        await person.delete(first, GANGS)
+        await person.delete(lost, PODS)
+
+    def is_short_again() -> bool:
+        gang = person.get(GANGS, "w-0")
+        is_new = gang is not None and gang.metadata.uid != first.metadata.uid
+        return is_new and stage.is_short("w", nodes=1, fits=1, of=5)
+
+    await person.until(is_short_again, SECONDS)
+    assert stage.bound("w-0") == []
+    await stage.add_nodes(4)
+    await stage.until_runs("w")
+    assert len(set(stage.bound("w-0"))) == 5
 
 
 SCENARIOS: tuple[Scenario, ...] = (fits, waits_for_room, competes, is_resized, is_preempted)

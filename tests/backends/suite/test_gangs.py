@@ -32,5 +32,11 @@ async def test_a_preempted_gang_says_so_and_comes_back_when_there_is_room(stage:
     await scenarios.is_preempted(stage, nobody)
 
 
+async def test_a_gang_that_somebody_deletes_while_its_pods_wait_starts_whole(
+    stage: Stage,
+) -> None:
+    await scenarios.loses_its_gang(stage, nobody)
+
+
 async def test_the_record_has_the_capabilities_that_were_found(stage: Stage) -> None:
     assert capabilities(await stage.record()) == stage.contender.topology
