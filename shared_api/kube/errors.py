@@ -206,7 +206,7 @@ def from_response(
         return Redirected(Status(code, "Redirect", _redirect(location)))
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status()
     if not status.reason and not status.message:
         # Whatever a proxy or a load balancer says may hold anything: it is not quoted.
