@@ -27,6 +27,15 @@ RUNTIME = Group(
             "{{ $labels.instance }} of {{ $labels.job }} waits for {{ $labels.resource }}.",
         ),
         Alert(
+            "UnreadableObjects",
+            f"max by (job, resource) ({ours('cache_unreadable_objects')}) > 0",
+            "5m",
+            "warning",
+            "A controller cannot read an object",
+            "{{ $value }} of {{ $labels.resource }} in {{ $labels.job }}; their changes are "
+            "ignored.",
+        ),
+        Alert(
             "ReconcileErrors",
             f"{ERRORS} > 0.1",
             "15m",

@@ -126,6 +126,7 @@ REASON_BACKEND_AVAILABLE = "BackendAvailable"
 REASON_BACKEND_UNAVAILABLE = "BackendUnavailable"
 REASON_BACKEND_UNKNOWN = "BackendUnknown"
 REASON_SCHEDULERS_DISAGREE = "SchedulersDisagree"
+REASON_UNREADABLE = "Unreadable"
 REASON_UNSUPPORTED = "Unsupported"
 REASON_CONFLICT = "Conflict"
 

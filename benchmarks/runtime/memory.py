@@ -42,7 +42,7 @@ def _as_projections(lines: Iterable[bytes]) -> Any:
     cache.take(Restarted())
     for line in lines:
         decoded = codec.event(line)
-        cache.take(Changed(decoded.object))  # type: ignore[union-attr]
+        cache.take(Changed(decoded.object))  # type: ignore[union-attr, arg-type]
     cache.take(Synced("1"))
     return cache
 

@@ -4,6 +4,9 @@ A *projection* is a type with a `metadata` attribute and a default for every oth
 a msgspec Struct (the fast way) or a pydantic model (by its own JSON validator). What a
 projection does not name is skipped by the parser and never becomes a Python object. This
 module knows envelopes (object, list page, watch event), not kinds.
+
+An object that does not fit its projection is `Unreadable`, and its neighbours in a page or a
+stream are decoded all the same. No input raises anything but a KubeError.
 """
 
 import functools
@@ -12,9 +15,10 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_che
 
 import msgspec
 
-from shared_api.kube.errors import BadResponse, KubeError, Status, from_status, shorten
+from shared_api.kube.errors import BadResponse, KubeError, Status, from_status
 from shared_api.kube.lines import Line
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.unreadable import Unreadable, members, problem_of, unreadable
 
 JSON: TypeAlias = "str | int | float | bool | list[JSON] | dict[str, JSON] | None"
 Manifest: TypeAlias = dict[str, JSON]
@@ -22,6 +26,8 @@ Manifest: TypeAlias = dict[str, JSON]
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CONTROL_TYPES = ("BOOKMARK", "ERROR")
+# What decoders raise: msgspec, pydantic, and either of them for text that is nested too deeply.
+_UNFIT = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class MetadataLike(Protocol):
@@ -85,6 +91,13 @@ class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
     object: T
 
 
+class UnreadableEvent(msgspec.Struct, frozen=True, gc=False):
+    """One change of an object that cannot be decoded; without a name, a line that is no event."""
+
+    type: str
+    object: Unreadable
+
+
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
     """The server's word that everything up to this version has been sent."""
 
@@ -98,6 +111,8 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
     resource_version: str
     next_token: str = ""
+    unreadable: tuple[Unreadable, ...] = ()
+    """Those of the listed objects that cannot be decoded."""
 
 
 class _ListMetadata(msgspec.Struct, frozen=True):
@@ -122,6 +137,7 @@ class Codec(Generic[T]):
 
     def __init__(self, into: type[T]) -> None:
         self._name = into.__name__
+        self._is_partial = into is PartialObject
         self._validate: type[_ValidatesJson] | None = None
         item: type[Any] = into
         if issubclass(into, _ValidatesJson):
@@ -131,14 +147,21 @@ class Codec(Generic[T]):
         self._list: msgspec.json.Decoder[_List[Any]] = msgspec.json.Decoder(_List[item])  # type: ignore[valid-type]
         self._event: msgspec.json.Decoder[Event[Any]] = msgspec.json.Decoder(Event[item])  # type: ignore[valid-type]
 
+    def fit(self, body: bytes) -> T:
+        """Decode an object, or raise what its decoder raises."""
+        if self._validate is not None:
+            return cast("T", self._validate.model_validate_json(body))
+        return cast("T", self._object.decode(body))
+
     def one(self, body: bytes) -> T:
-        """Decode one object."""
+        """Decode one object; BadResponse if it does not fit."""
         try:
-            if self._validate is not None:
-                return cast("T", self._validate.model_validate_json(body))
-            return cast("T", self._object.decode(body))
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise self._refuse(error) from error
+            return self.fit(body)
+        except _UNFIT as error:
+            found = self._one_or_unreadable(body)
+            if isinstance(found, Unreadable):
+                raise BadResponse(f"the answer is no {self._name}: {found.problem}") from error
+            return found
 
     def page(self, body: bytes) -> Page[T]:
         """Decode one page of a list."""
@@ -146,49 +169,102 @@ class Codec(Generic[T]):
             page = self._list.decode(body)
             items = page.items or []
             if self._validate is not None:
-                items = [self._item(item) for item in items]
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise self._refuse(error) from error
+                items = [self.fit(bytes(item)) for item in items]
+        except _UNFIT as error:
+            return self._page_by_items(body, error)
         return Page(items, page.metadata.resource_version, page.metadata.next_token)
 
-    def event(self, line: Line) -> Event[T] | Bookmark | Status:
+    def event(self, line: Line) -> Event[T] | UnreadableEvent | Bookmark | Status:
         """Decode one line of a watch stream; a Status means that the stream has failed."""
         try:
             event = self._event.decode(line)
             if event.type not in _CONTROL_TYPES:
                 if self._validate is None:
                     return event
-                return Event(event.type, self._item(event.object))
-        except (msgspec.MsgspecError, ValueError) as error:
+                return Event(event.type, self.fit(bytes(event.object)))
+        except _UNFIT as error:
             # A strict projection need not fit the almost empty object of a bookmark.
-            if not bytes(line[:20]).startswith((b'{"type":"BOOKMARK"', b'{"type":"ERROR"')):
-                raise self._refuse(error) from error
+            if not _is_control(line):
+                return self._unfit_event(bytes(line), error)
         return _control(line)
 
-    def events(self, lines: Iterable[Line]) -> tuple[list[Event[T] | Bookmark], KubeError | None]:
-        """Decode lines up to the first one that tells of a failure, or is none itself."""
-        events: list[Event[T] | Bookmark] = []
+    def events(
+        self, lines: Iterable[Line]
+    ) -> tuple[list[Event[T] | UnreadableEvent | Bookmark], KubeError | None]:
+        """Decode lines up to the first one that reports a failure, or is no JSON.
+
+        A line of JSON that is no event is an Unreadable without a name.
+        """
+        events: list[Event[T] | UnreadableEvent | Bookmark] = []
         for line in lines:
             try:
                 event = self.event(line)
             except BadResponse as error:
-                return events, error
+                if _is_control(line) or _whole(bytes(line)) is None:
+                    return events, error
+                event = UnreadableEvent("", Unreadable(Metadata(), str(error)))
             if isinstance(event, Status):
                 return events, from_status(event)
             events.append(event)
         return events, None
 
-    def _item(self, decoded: Any) -> T:
-        if self._validate is not None:
-            decoded = self._validate.model_validate_json(bytes(decoded))
-        return cast("T", decoded)
-
-    def _refuse(self, error: Exception) -> BadResponse:
-        # Only the place of the mismatch: a pydantic text would quote the value itself.
-        text = (
-            shorten(str(error)) if isinstance(error, msgspec.MsgspecError) else "validation failed"
+    def _page_by_items(self, body: bytes, error: Exception) -> Page[T]:
+        """Decode a page of which some item does not fit, each item by itself."""
+        try:
+            parts = dict(members(body))
+            metadata = _LIST_METADATA.decode(parts.get(b'"metadata"', b"{}"))
+            items = parts.get(b'"items"', b"null")
+            bodies = [item for _, item in members(items)] if items != b"null" else []
+        except _UNFIT:
+            raise BadResponse(f"the answer is no list: {problem_of(error)}") from error
+        found = [self._one_or_unreadable(body) for body in bodies]
+        return Page(
+            [value for value in found if not isinstance(value, Unreadable)],
+            metadata.resource_version,
+            metadata.next_token,
+            tuple(value for value in found if isinstance(value, Unreadable)),
         )
-        return BadResponse(f"the answer is no {self._name}: {text}")
+
+    def _one_or_unreadable(self, body: bytes) -> T | Unreadable:
+        try:
+            return self.fit(body)
+        except _UNFIT as error:
+            found = self._unreadable(body, error)
+            # Parsers can skip only so many levels; of an object by its metadata nothing is missing.
+            return cast("T", PartialObject(found.metadata)) if self._is_partial else found
+
+    def _unfit_event(self, line: bytes, error: Exception) -> Event[T] | UnreadableEvent:
+        found = _whole(line) or {}
+        kind, value = found.get(b'"type"', b""), found.get(b'"object"', b"")
+        if kind not in _CHANGES or not value.startswith(b"{"):
+            raise BadResponse(f"the line is no watch event: {problem_of(error)}") from error
+        # Decoded once more, since the line may have been too deep where its object is not.
+        decoded = self._one_or_unreadable(value)
+        if isinstance(decoded, Unreadable):
+            return UnreadableEvent(_CHANGES[kind], decoded)
+        return Event(_CHANGES[kind], decoded)
+
+    def _unreadable(self, body: bytes, error: Exception) -> Unreadable:
+        try:
+            return unreadable(body, error)
+        except _UNFIT as reason:
+            text = f"the answer is no {self._name}: {problem_of(reason)}"
+            raise BadResponse(text) from error
+
+
+_CHANGES = {b'"%b"' % kind.encode(): kind for kind in ("ADDED", "MODIFIED", "DELETED")}
+
+
+def _is_control(line: Line) -> bool:
+    return bytes(line[:20]).startswith((b'{"type":"BOOKMARK"', b'{"type":"ERROR"'))
+
+
+def _whole(line: bytes) -> dict[bytes, bytes] | None:
+    """The members of a line that is one object, however deep; None if it is not."""
+    try:
+        return dict(members(line)) if line[:1] + line[-1:] == b"{}" else None
+    except msgspec.DecodeError:
+        return None
 
 
 _CODECS: dict[type, Codec[Any]] = {}
@@ -207,6 +283,7 @@ def encode(value: Mapping[str, object] | Sequence[Mapping[str, object]]) -> byte
     return msgspec.json.encode(value)
 
 
+_LIST_METADATA = msgspec.json.Decoder(_ListMetadata)
 _CONTROL = msgspec.json.Decoder(Event[msgspec.Raw])
 _STATUS = msgspec.json.Decoder(Status)
 _PARTIAL = msgspec.json.Decoder(PartialObject)
@@ -218,8 +295,8 @@ def _control(line: Line) -> Bookmark | Status:
         if event.type == "ERROR":
             return _STATUS.decode(event.object)
         metadata = _PARTIAL.decode(event.object).metadata
-    except msgspec.MsgspecError as error:
-        raise BadResponse(f"the line is no watch event: {shorten(str(error))}") from error
+    except _UNFIT as error:
+        raise BadResponse(f"the line is no watch event: {problem_of(error)}") from error
     return Bookmark(
         metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true"
     )

@@ -186,7 +186,7 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
     """Make the error of a failed request from its code, body and Retry-After header."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status()
     if not status.reason and not status.message:
         # Whatever a proxy or a load balancer says may hold anything: it is not quoted.

@@ -5,7 +5,12 @@ under the secondary indexes that its owner declares. It is written by `run` alon
 by everybody; values are frozen. An object that took over a name is a deletion and an
 addition, never an update. After a re-list, what was not sent again is removed, and its
 subscribers are told as if the event had come. Subscribers are plain functions, called in
-order with the old and the new value before the next delta is taken.
+order with the old and the new value before the next delta is taken. One that raises is reported
+and keeps neither the others from being called nor the watch from going on.
+
+An object that cannot be read is kept apart, by its metadata. Its last readable version, if there
+was one, stays: what follows from it must not be deleted because of a field that nobody can read.
+It stays until the object is readable again, is removed, or begins to terminate.
 """
 
 import asyncio
@@ -14,9 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
+import structlog
 
 from shared_api.kube.codec import Projection, share
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.unreadable import Unreadable
 from shared_api.runtime.barrier import Barrier
 from shared_api.runtime.watch import (
     Advanced,
@@ -26,7 +33,10 @@ from shared_api.runtime.watch import (
     Removed,
     Restarted,
     Synced,
+    Undecoded,
 )
+
+log = structlog.stdlib.get_logger(__name__)
 
 T = TypeVar("T", bound=Projection)
 
@@ -34,6 +44,8 @@ Indexer = Callable[[T], Iterable[str]]
 """The values under which an object is found; a pure function of the object."""
 Handler = Callable[[T | None, T | None], None]
 """Told of a change: the old value and the new one, either of which may be missing."""
+UnreadableHandler = Callable[[Unreadable | None, Unreadable | None], None]
+"""Called when an object becomes unreadable, changes while it is, or is no longer."""
 
 
 class _Entry(msgspec.Struct, Generic[T], eq=False, gc=False):
@@ -54,9 +66,15 @@ class Cache(Generic[T]):
             name: {} for name in self._indexers
         }
         self._handlers: list[Handler[T]] = []
+        self._unreadable: dict[ObjectKey, Unreadable] = {}
+        self._unreadable_handlers: list[UnreadableHandler] = []
+        self.on_defect: Callable[[], None] = lambda: None
+        """Called when an indexer or a subscriber has raised."""
         self._synced = asyncio.Event()
         # The places filled since the state began to be sent; None outside of that.
         self._sent: set[_Entry[T]] | None = None
+        self._unconfirmed: set[ObjectKey] = set()
+        """Unreadable objects that were not sent again since then."""
         self.barrier = Barrier()
 
     def __len__(self) -> int:
@@ -91,6 +109,19 @@ class Cache(Generic[T]):
     def subscribe(self, handler: Handler[T]) -> None:
         """Have a function told of every change from now on."""
         self._handlers.append(handler)
+
+    @property
+    def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
+        """The objects that cannot be read as they are now."""
+        return self._unreadable
+
+    def knows(self, key: ObjectKey) -> bool:
+        """Tell whether there is an object of this key, readable or not."""
+        return key in self._objects or key in self._unreadable
+
+    def subscribe_unreadable(self, handler: UnreadableHandler) -> None:
+        """Call a function whenever an object becomes unreadable or is no longer, from now on."""
+        self._unreadable_handlers.append(handler)
 
     async def wait_synced(self) -> None:
         """Wait until the whole state has been received once."""
@@ -137,11 +168,15 @@ class Cache(Generic[T]):
         match delta:
             case Removed(object=value):
                 self._discard(value)
+                self._readable(value)
                 self._passed(value)
+            case Undecoded(object=value):
+                self._put_unreadable(value)
             case Advanced(resource_version=version):
                 self.barrier.advance(version)
             case Restarted():
                 self._sent = set()
+                self._unconfirmed = set(self._unreadable)
             case Synced(resource_version=version):
                 self._sweep()
                 self.barrier.advance(version)
@@ -160,13 +195,47 @@ class Cache(Generic[T]):
         else:
             # While the state is being sent, versions come in no order and prove nothing.
             self._sent.add(entry)
+        if self._unreadable:
+            self._readable(value)
 
-    def _discard(self, value: T) -> None:
+    def _put_unreadable(self, value: Unreadable) -> None:
+        metadata = value.metadata
+        if not metadata.name:
+            self._tell_unreadable(None, value)
+            return
+        key, entry = metadata.key, self._place_of(value)
+        if entry is None and (displaced := self._objects.get(key)) is not None:
+            self._drop(displaced)
+        elif entry is not None and metadata.deletion_timestamp is not None:
+            # As it last was, it does not terminate, and its children would be made again.
+            self._drop(entry)
+        elif entry is not None and self._sent is not None:
+            self._sent.add(entry)
+        if metadata.deletion_timestamp is not None:
+            self.barrier.removed(key, metadata.uid)
+        self._unconfirmed.discard(key)
+        held = self._unreadable.get(key)
+        if held is None or held.metadata.resource_version != metadata.resource_version:
+            self._unreadable[key] = value
+            self._tell_unreadable(held, value)
+        self._passed(value)
+
+    def _readable(self, value: T | Unreadable) -> None:
+        """An object can be read again, or is gone."""
+        held = self._unreadable.get(key_of(value))
+        if held is None or (
+            isinstance(value, Unreadable) and held.metadata.uid != value.metadata.uid
+        ):
+            return
+        del self._unreadable[held.metadata.key]
+        self._tell_unreadable(held, None)
+
+    def _discard(self, value: T | Unreadable) -> None:
         entry = self._place_of(value)
         if entry is not None:
             self._drop(entry)
 
-    def _passed(self, value: T) -> None:
+    def _passed(self, value: T | Unreadable) -> None:
         # While the state is being sent, versions come in no order and prove nothing.
         if self._sent is None:
             self.barrier.advance(value.metadata.resource_version or "")
@@ -176,8 +245,11 @@ class Cache(Generic[T]):
         if sent is not None and len(sent) < len(self._objects):
             for entry in [entry for entry in self._objects.values() if entry not in sent]:
                 self._drop(entry)
+        for key in self._unconfirmed & self._unreadable.keys():
+            self._readable(self._unreadable[key])
+        self._unconfirmed = set()
 
-    def _place_of(self, value: T) -> _Entry[T] | None:
+    def _place_of(self, value: T | Unreadable) -> _Entry[T] | None:
         # The name of a UID never changes. Few kinds have objects without one.
         uid = value.metadata.uid
         return self._by_uid.get(uid) if uid else self._objects.get(key_of(value))
@@ -191,7 +263,7 @@ class Cache(Generic[T]):
         if value.metadata.uid:
             self._by_uid[value.metadata.uid] = entry
         for name, indexer in self._indexers.items():
-            self._refile(name, entry, (), tuple(indexer(value)))
+            self._refile(name, entry, (), self._values(indexer, value))
         self._stored(entry, None)
         return entry
 
@@ -202,7 +274,7 @@ class Cache(Generic[T]):
         share(value, held)
         entry.value = value
         for name, indexer in self._indexers.items():
-            before, after = tuple(indexer(held)), tuple(indexer(value))
+            before, after = self._values(indexer, held), self._values(indexer, value)
             if before != after:
                 self._refile(name, entry, before, after)
         self._stored(entry, held)
@@ -219,7 +291,7 @@ class Cache(Generic[T]):
         del self._objects[entry.key]
         self._by_uid.pop(uid, None)
         for name, indexer in self._indexers.items():
-            self._refile(name, entry, tuple(indexer(held)), ())
+            self._refile(name, entry, self._values(indexer, held), ())
         self.barrier.removed(entry.key, uid)
         self._tell(held, None)
 
@@ -228,16 +300,42 @@ class Cache(Generic[T]):
     ) -> None:
         index = self._indexes[name]
         for value in dict.fromkeys(before):
-            if value not in after:
-                del index[value][entry]
-                if not index[value]:
+            if value not in after and (filed := index.get(value)) is not None:
+                filed.pop(entry, None)
+                if not filed:
                     del index[value]
         for value in after:
             index.setdefault(value, {})[entry] = None
 
     def _tell(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
-            handler(old, new)
+            try:
+                handler(old, new)
+            except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+                self._defect(new or old, error)
+
+    def _tell_unreadable(self, old: Unreadable | None, new: Unreadable | None) -> None:
+        for handler in self._unreadable_handlers:
+            try:
+                handler(old, new)
+            except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+                self._defect(new or old, error)
+
+    def _values(self, indexer: Indexer[T], value: T) -> tuple[str, ...]:
+        try:
+            return tuple(indexer(value))
+        except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+            self._defect(value, error)
+            return ()
+
+    def _defect(self, about: Projection | None, error: Exception) -> None:
+        self.on_defect()
+        log.error(
+            "an indexer or subscriber failed",
+            object=str(key_of(about)) if about is not None else "",
+            type=type(about).__name__,
+            exc_info=error,
+        )
 
 
 def key_of(value: Projection) -> ObjectKey:

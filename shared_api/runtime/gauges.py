@@ -25,6 +25,10 @@ LIVE: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "watch_age_seconds": ("Time since a watch last heard from the server.", ("resource",)),
     "cache_objects": ("Objects in a cache.", ("resource",)),
+    "cache_unreadable_objects": (
+        "Objects that cannot be decoded; they are kept by their metadata alone.",
+        ("resource",),
+    ),
     "cache_synced": ("1 once a cache has seen the whole list.", ("resource",)),
     "writes_not_yet_seen": (
         "Keys that wait until the caches show our own writes.",

@@ -28,6 +28,7 @@ from shared_api.runtime.predicates import Watched
 from shared_api.runtime.reconcile import Controller
 from shared_api.runtime.server import Address, Check, Server
 from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.unreadable_reports import UnreadableReports
 from shared_api.runtime.watch import Pace, Reflector, Source
 
 log = structlog.stdlib.get_logger(__name__)
@@ -80,6 +81,7 @@ class Manager:
         self._recorder = recorder
         self._address = address
         self._patience = patience or Patience()
+        self._unreadable = UnreadableReports(recorder)
         self._feeds: list[_Feed] = []
         self._controllers: list[Controller] = []
         self._stopping = asyncio.Event()
@@ -120,6 +122,9 @@ class Manager:
         labels = {"resource": name}
         telemetry.read_at_scrape("watch_age_seconds", labels, reflector.stale_for)
         telemetry.read_at_scrape("cache_objects", labels, lambda: len(cache))
+        telemetry.read_at_scrape("cache_unreadable_objects", labels, lambda: len(cache.unreadable))
+        cache.on_defect = telemetry.panics.labels(f"watch {name}").inc
+        self._unreadable.follow(source.resource, cache)
         telemetry.read_at_scrape("cache_synced", labels, lambda: cache.is_synced)
 
         def problem() -> str | None:
@@ -199,6 +204,7 @@ class Manager:
         if self._stopping.is_set():
             return
         self._leading = True
+        self._unreadable.lead(leads=True)
         try:
             async with asyncio.TaskGroup() as background:
                 sender = background.create_task(self._send_events())
@@ -212,6 +218,7 @@ class Manager:
                         await self._recorder.flush()
         finally:
             self._leading = False
+            self._unreadable.lead(leads=False)
 
     async def _send_events(self) -> None:
         if self._recorder is not None:

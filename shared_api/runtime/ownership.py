@@ -70,7 +70,7 @@ class Applied(Generic[W]):
     @classmethod
     def model_validate_json(cls, json_data: bytes) -> Self:
         """Decode an object; the codec calls this for types that decode themselves."""
-        found = cls(cast("W", codec_for(cls.into).one(json_data)), {})
+        found = cls(cast("W", codec_for(cls.into).fit(json_data)), {})
         if cls.by is None or cls.by.encode() in json_data:
             found._body = json_data
             _UNREAD.keep(found, len(json_data))

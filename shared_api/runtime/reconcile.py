@@ -3,8 +3,8 @@
 A reconciler gets a key, reads the caches and makes the world as it should be; it learns
 nothing about what woke it. This module owns everything around that call: the barrier (a
 key whose own writes are not visible yet is parked until they are), the deadline, the
-verdict on errors, metrics and the keys in every log line. It is the only place that
-catches `Exception`, so that a defect in one reconcile delays one key and stops nothing.
+verdict on errors, metrics and the keys in every log line. It catches every `Exception`, so
+that a defect in one reconcile delays one key and stops nothing.
 """
 
 import asyncio

@@ -10,7 +10,8 @@ on each change comes once and in order.
 The initial state is streamed (KEP-3157); a server that cannot is listed in pages. A
 connection that went dead without a word is noticed by its silence: the server sends a
 bookmark every minute, and if nothing ever happened in a resource, asking again each time is
-cheap. No failure ends the generator, and none makes it spin.
+cheap. No failure ends the generator, and none makes it spin. An object that cannot be decoded is
+a delta like the others, by its metadata, so that the version moves past it.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from typing import Generic, TypeAlias, TypeVar
 import msgspec
 
 from shared_api.kube.client import EVERYTHING, Client, Selector, WatchStart
-from shared_api.kube.codec import Bookmark, Codec, Event, Projection, codec_for
+from shared_api.kube.codec import Bookmark, Codec, Event, Projection, UnreadableEvent, codec_for
 from shared_api.kube.errors import (
     ApiError,
     BadResponse,
@@ -35,6 +36,7 @@ from shared_api.kube.errors import (
     Timeout,
 )
 from shared_api.kube.resources import Resource
+from shared_api.kube.unreadable import Unreadable
 from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import SYSTEM, Clock
 
@@ -51,10 +53,16 @@ class Changed(msgspec.Struct, Generic[T], frozen=True, gc=False):
     object: T
 
 
+class Undecoded(msgspec.Struct, frozen=True, gc=False):
+    """An object that cannot be read as it is now; without a name, a line that is no event."""
+
+    object: Unreadable
+
+
 class Removed(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """An object as it last was, with the version of its removal."""
 
-    object: T
+    object: T | Unreadable
 
 
 class Synced(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +77,7 @@ class Advanced(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-Delta: TypeAlias = Restarted | Changed[T] | Removed[T] | Synced | Advanced
+Delta: TypeAlias = Restarted | Changed[T] | Undecoded | Removed[T] | Synced | Advanced
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +196,7 @@ class Reflector(Generic[T]):
             async for page in pages:
                 self._heard()
                 version = page.resource_version
-                yield [Changed(item) for item in page.items]
+                yield [*map(Changed, page.items), *map(Undecoded, page.unreadable)]
         self._version = version
         # The server may have been replaced by one that can, or only been slow.
         self._streams_initial_state = True
@@ -202,7 +210,7 @@ class Reflector(Generic[T]):
         if not self._version:
             raise BadResponse("the stream ended before the state was complete")
 
-    def _initial(self, event: Event[T] | Bookmark) -> Iterator[Delta[T]]:
+    def _initial(self, event: Event[T] | UnreadableEvent | Bookmark) -> Iterator[Delta[T]]:
         if isinstance(event, Bookmark) and event.ends_initial_events:
             self._version = event.resource_version
             self._tell_served(is_served=True)
@@ -227,7 +235,7 @@ class Reflector(Generic[T]):
 
     async def _stream(
         self, *, initial_events: bool = False
-    ) -> AsyncGenerator[list[Event[T] | Bookmark], None]:
+    ) -> AsyncGenerator[list[Event[T] | UnreadableEvent | Bookmark], None]:
         """One request; raise what the server reports inside the stream."""
         source, pace = self.source, self._pace
         batches = self._client.watch_batches(
@@ -253,16 +261,19 @@ class Reflector(Generic[T]):
                 if failure is not None:
                     raise failure
 
-    def _advance(self, event: Event[T] | Bookmark) -> Delta[T]:
+    def _advance(self, event: Event[T] | UnreadableEvent | Bookmark) -> Delta[T]:
         """Turn an event into a delta, and remember where to resume."""
         if isinstance(event, Bookmark):
             self._version = event.resource_version
             return Advanced(event.resource_version)
-        value = event.object
         if self._version:
             # Events of the initial state come in no order of versions.
-            self._version = value.metadata.resource_version or self._version
-        return Removed(value) if event.type == "DELETED" else Changed(value)
+            self._version = event.object.metadata.resource_version or self._version
+        if event.type == "DELETED":
+            return Removed(event.object)
+        if isinstance(event, UnreadableEvent):
+            return Undecoded(event.object)
+        return Changed(event.object)
 
     def _heard(self) -> None:
         self._heard_at = self._clock.monotonic()

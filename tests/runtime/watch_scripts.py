@@ -2,10 +2,10 @@
 
 import contextlib
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, TypeVar
 
 from shared_api.kube.client import Client
-from shared_api.kube.codec import PartialObject
+from shared_api.kube.codec import PartialObject, Projection
 from shared_api.kube.resources import PODS
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.watch import (
@@ -18,8 +18,10 @@ from shared_api.runtime.watch import (
     Restarted,
     Source,
     Synced,
+    Undecoded,
 )
 
+T = TypeVar("T", bound=Projection)
 Json = dict[str, Any]
 
 
@@ -62,9 +64,7 @@ def reflector(client: Client, clock: Clock, **options: Any) -> Reflector[Partial
     return Reflector(client, Source(PODS, PartialObject), pace=pace, clock=clock, **options)
 
 
-async def deltas(
-    source: Reflector[PartialObject],
-) -> AsyncGenerator[Delta[PartialObject], None]:
+async def deltas(source: Reflector[T]) -> AsyncGenerator[Delta[T], None]:
     """What a reflector tells, one by one."""
     async with contextlib.aclosing(source.batches()) as batches:
         async for batch in batches:
@@ -72,7 +72,7 @@ async def deltas(
                 yield delta
 
 
-async def collect(source: Reflector[PartialObject], count: int) -> list[str]:
+async def collect(source: Reflector[T], count: int) -> list[str]:
     """The first deltas, each as a short word."""
     seen: list[str] = []
     async with contextlib.aclosing(deltas(source)) as found:
@@ -83,12 +83,14 @@ async def collect(source: Reflector[PartialObject], count: int) -> list[str]:
     return seen
 
 
-def word(delta: Delta[PartialObject]) -> str:
+def word(delta: Delta[T]) -> str:
     match delta:
         case Restarted():
             return "restarted"
         case Changed(object=value):
             return f"{value.metadata.name}@{value.metadata.resource_version}"
+        case Undecoded(object=value):
+            return f"?{value.metadata.name}@{value.metadata.resource_version}"
         case Removed(object=value):
             return f"-{value.metadata.name}@{value.metadata.resource_version}"
         case Synced(resource_version=version):
