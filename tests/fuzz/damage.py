@@ -59,12 +59,12 @@ def damages(draw: st.DrawFn, source: Source[Any]) -> Damage:
     """A change that the schema of a kind admits."""
     body = draw(body_of(source))
     parts = draw(st.lists(st.sampled_from(sorted(body)), max_size=2)) if body else []
-    labels = st.dictionaries(st.sampled_from(LABEL_KEYS), LABEL_VALUES | st.none(), max_size=3)
+    labels = st.dictionaries(st.sampled_from(LABEL_KEYS), LABEL_VALUES | st.none(), max_size=6)
     return Damage(
         source.resource,
         draw(st.integers(0, 7)),
         draw(labels),
-        draw(st.dictionaries(st.sampled_from(ANNOTATION_KEYS), ANY_TEXT, max_size=2)),
+        draw(st.dictionaries(st.sampled_from(ANNOTATION_KEYS), ANY_TEXT, max_size=4)),
         {key: body[key] for key in parts if key != "metadata"},
         draw(st.integers(0, 9)) == 0,
     )

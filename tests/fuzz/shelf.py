@@ -217,12 +217,14 @@ def _selects(selector: Selector, stored: Object) -> bool:
 
 
 def _merged(held: Any, change: Any) -> Any:
-    """Merge maps, and conditions by type; the rest is replaced."""
+    """Merge maps, and conditions by type; null takes away, and the rest is replaced."""
     if not isinstance(held, dict) or not isinstance(change, dict):
         return change
     result = {**held}
     for key, value in change.items():
-        if key == "conditions" and isinstance(value, list):
+        if value is None:
+            result.pop(key, None)
+        elif key == "conditions" and isinstance(value, list):
             named = {one["type"]: one for one in result.get(key) or []}
             result[key] = list({**named, **{one["type"]: one for one in value}}.values())
         else:

@@ -14,16 +14,26 @@ from tests.fuzz.damage import VICTIM, Damage, damages
 from tests.fuzz.poison import Poison, objects
 from tests.fuzz.world import SCHEDULERS, World, running, sources_of
 
+CHILDREN = (
+    "PodCliqueSet",
+    "PodClique",
+    "PodCliqueScalingGroup",
+    "PodGang",
+    "PodGroup",
+    "Workload",
+    "Pod",
+    "ControllerRevision",
+)
 Case = tuple[list[Poison], list[Damage], list[Poison]]
 
 
 def _cases_of(name: str) -> st.SearchStrategy[Case]:
     sources: list[Source[Any]] = sources_of(SCHEDULERS[name])
     poisons = st.one_of([objects(source, name) for source in sources])
-    damage = st.one_of([damages(source) for source in sources])
-    return st.tuples(
-        st.lists(poisons, max_size=2), st.lists(damage, max_size=3), st.lists(poisons, max_size=2)
-    )
+    children = [source for source in sources if source.resource.kind in CHILDREN]
+    damage = st.one_of([damages(source) for source in children])
+    few = st.lists(poisons, max_size=2)
+    return st.tuples(few, st.lists(damage, max_size=6), few)
 
 
 async def _live(
@@ -36,9 +46,11 @@ async def _live(
             yield world.put_good_set(fine)
 
     async with running(SCHEDULERS[name], stored) as world:
-        await world.step()
-        for done in damage:
-            done.apply(world.shelf)
+        # When there are PodCliques and gangs, and when there are pods and what schedulers need.
+        for turn in (0, 1):
+            await world.step()
+            for done in damage[turn::2]:
+                done.apply(world.shelf)
         for poison in after:
             world.put(poison)
         world.put_good_set("late")

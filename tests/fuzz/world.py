@@ -41,7 +41,7 @@ Watch = tuple[Source[Any], Cache[Any], Callable[[], Any]]
 """What is watched, where it is kept, and what follows it."""
 
 LEASE = ObjectKey("grove-system", "backend")
-ROUNDS = 12
+ROUNDS = 16
 
 
 def _koordinator() -> Served:
@@ -111,7 +111,12 @@ class _Managed(Manager):
     def watch(self, source: Source[Any], *args: Any, **options: Any) -> Cache[Any]:
         cache = super().watch(source, *args, **options)
         self.watched.append((source, cache))
+        cache.on_defect = _raise
         return cache
+
+
+def _raise() -> None:
+    raise  # noqa: PLE0704 - what an indexer or a subscriber has raised
 
 
 @dataclass
@@ -187,13 +192,17 @@ class World:
 
     def put_good_set(self, name: str) -> None:
         """A set that nothing is wrong with."""
-        manifest = pod_clique_set(clique("a"), clique("b", minAvailable=1), name=name)
+        cliques = clique("a"), clique("b", minAvailable=1), clique("c", replicas=1)
+        manifest = pod_clique_set(*cliques, name=name)
         manifest["metadata"] |= {
             "labels": dict(self.scheduler.labels),
             "annotations": {names.ANNOTATION_SCHEDULER_BACKEND: self.name},
         }
         template = manifest["spec"]["template"]
-        template |= {"terminationDelay": "4h", "cliqueStartupType": "CliqueStartupTypeAnyOrder"}
+        template |= {"terminationDelay": "4h", "cliqueStartupType": "CliqueStartupTypeInOrder"}
+        template["podCliqueScalingGroups"] = [
+            {"name": "g", "cliqueNames": ["c"], "replicas": 2, "minAvailable": 1}
+        ]
         self.shelf.put(SETS, manifest)
 
     def is_ready(self, name: str) -> bool:
@@ -215,10 +224,11 @@ class World:
     async def step(self) -> None:
         """Every controller once for every key, with what the server sent so far."""
         for process in (self.core, self.backend):
-            await self.heard()
-            keys = sorted(process.keys())
             for controller in process.controllers:
-                for key in keys if controller.name != "registration" else [ObjectKey("", self.name)]:
+                await self.heard()
+                one = ObjectKey("", self.name)
+                keys = [one] if controller.name == "registration" else sorted(process.keys())
+                for key in keys:
                     if controller._subjects.exists(key):
                         await self._reconcile(controller, key)
         self._kubelet()
@@ -235,12 +245,9 @@ class World:
 
     async def heard(self) -> None:
         """Let the watches read what there is, however often they have to begin again."""
-        for _ in range(200):
+        while not self.shelf.is_read:
             await asyncio.sleep(0)
-            if self.shelf.is_read:
-                break
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
     def _kubelet(self) -> None:
         """Bind and start every pod that no gate holds."""
