@@ -31,6 +31,7 @@ from core_operator.plan.preparation import (
     is_held,
     patch_for,
     preparation_of,
+    preparation_refusal,
     reference_to,
 )
 from core_operator.plan.startup_order import Waiter, in_order
@@ -186,7 +187,13 @@ class PodCliqueReconciler:
         if any(map(is_held, pods)):
             preparation = preparation_of(gang, record, clique.metadata.name, minimum)
         visible = self._view.pod_names(clique.metadata.namespace or "")
-        return plan_pods(clique, pods, minimum, preparation, visible)
+        plan = plan_pods(clique, pods, minimum, preparation, visible)
+        if plan.create and (
+            refusal := preparation_refusal(record, gang.status, clique.metadata.name)
+        ):
+            note = f"pods are not prepared as backend '{preparation.backend}' wants: {refusal}"
+            self._shop.note_problem(clique, Blocked(Blocking.PODS_REFUSED, note))
+        return plan
 
     async def _ensure_it_stays(self, found: Applied[PodClique], behalf: Behalf) -> None:
         uid = found.metadata.uid or ""

@@ -27,10 +27,17 @@ _ROLE = {
 class Person:
     """Somebody who works in one namespace with kubectl."""
 
-    def __init__(self, cluster: Cluster, namespace: str, name: str | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        name: str | None = None,
+        groups: tuple[str, ...] = (),
+    ) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self._name = name
+        self._groups = groups
 
     def empowered(self) -> "Person":
         """Give the person a role with everything in it."""
@@ -60,6 +67,12 @@ class Person:
         assert denied, f"not by a policy: {done.stderr}"
         return message.strip()
 
+    def invalid(self, *words: str, input: Object | None = None) -> str:
+        """Return what the schema of a kind answers; empty if the request is carried out."""
+        done = self._kubectl(*words, input=input)
+        assert done.returncode == 0 or " is invalid: " in done.stderr, done.stderr
+        return done.stderr if done.returncode else ""
+
     def until_refused(self, *words: str, input: Object | None = None) -> None:
         """Try in earnest nothing, until a policy is in force: nobody announces that."""
         for _ in range(200):
@@ -68,7 +81,8 @@ class Person:
         raise AssertionError(f"never refused: {words}")
 
     def _kubectl(self, *words: str, input: Object | None) -> subprocess.CompletedProcess[str]:
-        as_whom = () if self._name is None else (f"--as={self._name}",)
+        as_whom = [] if self._name is None else [f"--as={self._name}"]
+        as_whom += [f"--as-group={group}" for group in self._groups]
         text = None if input is None else json.dumps(input)
         place = f"--namespace={self._namespace}"
         return self._cluster.kubectl(*words, place, *as_whom, input=text, check=False)

@@ -1,0 +1,1 @@
+"""Attacks on the installed product, each under the attacker's own identity and rights."""
