@@ -1,9 +1,11 @@
 """The pod template of a clique, kept exactly as the user wrote it.
 
 To Python it is JSON that is passed through: key order, unknown fields and nulls survive. To
-the API server it is an open object in which only what the contract must judge is declared:
-the two fields that would bypass a gang, the scheduler's name, and the lists whose merge keys
-every Kubernetes user expects.
+the API server it is an open object. Declared is what the contract judges, what our projections
+and plans read, and what has one type in every version of Kubernetes. It must never refuse a
+spec from which a pod could be created, and never change one: no enumerations, no defaults.
+Lists that were not declared from the start are atomic: the server treats undeclared lists so,
+and another list type would change who owns the fields of stored objects.
 """
 
 from typing import Annotated
@@ -14,21 +16,91 @@ from shared_api.models.schema import JsonObject, Structural
 
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 
+MOST_FIELDS = 128
+"""Of a pod spec and of a container. Kubernetes has fewer than 50."""
+MOST_ENTRIES = 4096
+"""Of one list in a pod spec."""
+
+_QUANTITY = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
+
+
+def _text(description: str, **more: JsonValue) -> JsonObject:
+    return {"description": description, "type": "string", **more}
+
+
+def _flag(description: str) -> JsonObject:
+    return {"description": description, "type": "boolean"}
+
+
+def _whole(description: str, width: str = "int64") -> JsonObject:
+    return {"description": description, "type": "integer", "format": width}
+
 
 def _open_object(description: str, **more: JsonValue) -> JsonObject:
     return {"description": description, "type": "object", _OPEN: True, **more}
 
 
-def _by_name(description: str, items: JsonObject, **more: JsonValue) -> JsonObject:
+def _texts(description: str) -> JsonObject:
+    return {
+        "description": description,
+        "type": "object",
+        "maxProperties": MOST_ENTRIES,
+        "additionalProperties": {"type": "string"},
+    }
+
+
+def _list(description: str, items: JsonObject, **more: JsonValue) -> JsonObject:
     return {
         "description": description,
         "type": "array",
+        "maxItems": MOST_ENTRIES,
         "items": items,
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["name"],
+        "x-kubernetes-list-type": "atomic",
         **more,
     }
 
+
+def _by_name(description: str, items: JsonObject, **more: JsonValue) -> JsonObject:
+    merged = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    return _list(description, items, **merged, **more)
+
+
+def _named(description: str, **properties: JsonValue) -> JsonObject:
+    return _open_object(
+        description,
+        required=["name"],
+        properties={"name": _text("Name of the entry."), **properties},
+    )
+
+
+def _quantities(description: str) -> JsonObject:
+    # A pod may state a quantity as text, as 1 and as 0.5. No structural type is all of these, so
+    # each other type is left without a value that it could have.
+    return {
+        "description": description,
+        "type": "object",
+        "maxProperties": MOST_FIELDS,
+        "additionalProperties": {
+            _OPEN: True,
+            "maxLength": 64,
+            "pattern": _QUANTITY,
+            "minItems": 1,
+            "maxItems": 0,
+            "minProperties": 1,
+            "maxProperties": 0,
+            "not": {"enum": [True, False]},
+        },
+    }
+
+
+_RESOURCES = _open_object(
+    "What is requested, and what is the limit.",
+    properties={
+        "requests": _quantities("Requested amounts by resource."),
+        "limits": _quantities("Upper limits by resource."),
+        "claims": _list("Claims of the pod that are used.", _named("A claim of the pod.")),
+    },
+)
 
 _ENV = _open_object(
     "A variable, as in a Pod.",
@@ -39,13 +111,26 @@ _ENV = _open_object(
             "type": "string",
             "minLength": 1,
             "pattern": "^[ -<>-~]+$",
-        }
+        },
+        "value": _text("Value of the variable; quote numbers and true."),
+        "valueFrom": _open_object("Source of the value."),
+    },
+)
+
+_PORT = _open_object(
+    "A port, as in a Pod.",
+    properties={
+        "containerPort": _whole("Number of the port.", "int32"),
+        "hostPort": _whole("Port of the node.", "int32"),
+        "name": _text("Name of the port."),
+        "protocol": _text("Protocol of the port."),
     },
 )
 
 _CONTAINER = _open_object(
     "A container, as in a Pod.",
     required=["name"],
+    maxProperties=MOST_FIELDS,
     properties={
         "name": {
             "description": "Name of the container, unique in the pod.",
@@ -53,7 +138,42 @@ _CONTAINER = _open_object(
             "minLength": 1,
             "maxLength": 63,
         },
+        "image": _text("Image of the container."),
+        "command": _list("Entrypoint.", {"type": "string"}),
+        "args": _list("Arguments of the entrypoint.", {"type": "string"}),
+        "workingDir": _text("Working directory."),
         "env": _by_name("Environment variables; each name once.", _ENV),
+        "envFrom": _list("Sources of variables.", _open_object("A source of variables.")),
+        "ports": _list("Ports that the container opens.", _PORT),
+        "resources": _RESOURCES,
+        "restartPolicy": _text("Restart policy of an init container."),
+        "imagePullPolicy": _text("When the image is pulled."),
+        "volumeMounts": _list("Volumes that are mounted.", _named("A mounted volume.")),
+        "securityContext": _open_object("Security options of the container."),
+        "livenessProbe": _open_object("Probe of life."),
+        "readinessProbe": _open_object("Probe of readiness."),
+        "startupProbe": _open_object("Probe of the start."),
+        "lifecycle": _open_object("Hooks of the container."),
+    },
+)
+
+_TOLERATION = _open_object(
+    "A toleration, as in a Pod.",
+    properties={
+        "key": _text("Key of the taint."),
+        "operator": _text("Relation of key and value."),
+        "value": _text("Value of the taint; quote numbers and true."),
+        "effect": _text("Effect of the taint."),
+        "tolerationSeconds": _whole("Seconds for which the taint is tolerated."),
+    },
+)
+
+_AFFINITY = _open_object(
+    "Scheduling constraints of the pods.",
+    properties={
+        "nodeAffinity": _open_object("Nodes that are wanted."),
+        "podAffinity": _open_object("Pods whose company is wanted."),
+        "podAntiAffinity": _open_object("Pods whose company is not wanted."),
     },
 )
 
@@ -62,6 +182,7 @@ _POD_SPEC: JsonObject = {
     "type": "object",
     _OPEN: True,
     "required": ["containers"],
+    "maxProperties": MOST_FIELDS,
     "properties": {
         "containers": _by_name("The pod's containers.", _CONTAINER, minItems=1),
         "initContainers": _by_name("The pod's init containers.", _CONTAINER),
@@ -82,6 +203,32 @@ _POD_SPEC: JsonObject = {
             "items": _open_object("A spread constraint, as in a Pod."),
             "x-kubernetes-list-type": "atomic",
         },
+        "nodeSelector": _texts("Labels that a node must have; quote numbers and true."),
+        "tolerations": _list("Taints that the pods tolerate.", _TOLERATION),
+        "affinity": _AFFINITY,
+        "resources": _RESOURCES,
+        "overhead": _quantities("Amounts that the runtime class adds."),
+        "resourceClaims": _list("Claims of the pod.", _named("A claim of the pod.")),
+        "priorityClassName": _text("PriorityClass of the pods.", maxLength=253),
+        "priority": _whole("Priority of the pods.", "int32"),
+        "preemptionPolicy": _text("Whether the pods preempt others."),
+        "runtimeClassName": _text("RuntimeClass of the pods.", maxLength=253),
+        "serviceAccountName": _text("ServiceAccount of the pods.", maxLength=253),
+        "automountServiceAccountToken": _flag("Whether a token is mounted."),
+        "schedulingGates": _list("Scheduling gates of the user.", _named("A scheduling gate.")),
+        "volumes": _list("Volumes of the pods.", _named("A volume, as in a Pod.")),
+        "imagePullSecrets": _list(
+            "Secrets for pulling images.",
+            _open_object("A Secret.", properties={"name": _text("Name of the Secret.")}),
+        ),
+        "restartPolicy": _text("Restart policy of the containers."),
+        "hostname": _text("Replaced by the product: the name of the PodClique and an index."),
+        "subdomain": _text("Replaced by the product: the headless Service of the replica."),
+        "dnsPolicy": _text("DNS policy of the pods."),
+        "hostNetwork": _flag("Whether the pods use the network of the node."),
+        "terminationGracePeriodSeconds": _whole("Seconds that a pod has to end."),
+        "activeDeadlineSeconds": _whole("Seconds after which a pod is ended."),
+        "securityContext": _open_object("Security options of the pods."),
     },
 }
 

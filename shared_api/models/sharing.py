@@ -15,10 +15,24 @@ from shared_api.models.schema import JsonObject, Rule, Structural, list_set
 
 _OPEN: dict[str, JsonValue] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
+
+def _strings(description: str) -> JsonObject:
+    values: JsonObject = {"type": "string"}
+    return {"description": description, "type": "object", "additionalProperties": values}
+
+
 _CLAIM_TEMPLATE: JsonObject = {
     **_OPEN,
     "required": ["spec"],
     "properties": {
+        "metadata": {
+            **_OPEN,
+            "description": "Labels and annotations of the claims.",
+            "properties": {
+                "labels": _strings("Labels of the claims."),
+                "annotations": _strings("Annotations of the claims."),
+            },
+        },
         "spec": {
             **_OPEN,
             "description": "Spec of the claims, as in resource.k8s.io/v1.",
@@ -36,7 +50,7 @@ _CLAIM_TEMPLATE: JsonObject = {
                     },
                 }
             },
-        }
+        },
     },
 }
 
