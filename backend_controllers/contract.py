@@ -69,6 +69,12 @@ def pack_of(constraint: GangTopologyConstraint | None) -> Pack:
     return Pack(pack.required or "", pack.preferred or "")
 
 
+def gang_of_clique(value: Watched) -> tuple[str, str] | None:
+    """Return namespace and name of the gang that a PodClique belongs to."""
+    gang = value.metadata.labels.get(names.LABEL_PODGANG)
+    return (value.metadata.namespace or "", gang) if gang else None
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """A gang in the scheduler's words, or why there are none."""

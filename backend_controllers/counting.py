@@ -7,7 +7,8 @@ minimum. A member is told by its index, which is below the group's minimum; a po
 gave an index was made by hand and counts as a member.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -90,6 +91,19 @@ def _count(group: PodGroup, placed: dict[str, Pod], *, anybody: bool) -> GroupCo
         ready += pod.is_ready
     minimum = group.min_replicas
     return GroupCount(group.name, minimum, min(scheduled, minimum), min(ready, minimum))
+
+
+def group_of(pod: Pod) -> str:
+    """Return the group of a gang that a pod belongs to, which is its PodClique."""
+    return pod.metadata.labels.get(names.LABEL_PODCLIQUE, "")
+
+
+def members_are_ungated(gang: PodGang, pods: Iterable[Pod]) -> bool:
+    """Tell whether every group has its minimum of ungated pods: only then schedulers try a gang."""
+    free = Counter(
+        group_of(pod) for pod in pods if not pod.is_gated and pod.status.phase not in _ENDED
+    )
+    return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 
 def is_live(pod: Pod) -> bool:

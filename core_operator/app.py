@@ -5,9 +5,6 @@ loop with a client of its own; the process adds signals, logs and an exit code.
 """
 
 import contextlib
-import os
-import socket
-import uuid
 from collections.abc import Callable
 
 from core_operator.caches import watch_all
@@ -24,23 +21,18 @@ from shared_api.kube.wire import Limits
 from shared_api.runtime.deadman import DeadMansSwitch
 from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
-from shared_api.runtime.leader import Elector, Terms
+from shared_api.runtime.leader import Elector, Terms, replica_identity
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.secure_metrics import SecureMetrics
 from shared_api.runtime.server import Address
 from shared_api.runtime.telemetry import Telemetry
 
 
-def identity() -> str:
-    """A name that no other process ever had."""
-    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-
-
 def assemble(
     settings: Settings, client: Client, telemetry: Telemetry, elector: Elector | None = None
 ) -> Manager:
     """An operator that is ready to run."""
-    who = identity() if elector is None else elector.identity
+    who = replica_identity() if elector is None else elector.identity
     reporter = Reporter(names.FIELD_MANAGER_CORE, who)
     recorder = Recorder(client, reporter, telemetry, fence=elector)
     secure = SecureMetrics.of(settings.server, client, names.FIELD_MANAGER_CORE)
@@ -83,7 +75,7 @@ async def run(settings: Settings, access: Callable[[], Access] = from_environmen
             elector = Elector(
                 election,
                 ObjectKey(settings.leader_election.namespace, settings.leader_election.name),
-                identity(),
+                replica_identity(),
                 telemetry,
                 terms=Terms(switch=DeadMansSwitch()),
             )

@@ -14,7 +14,6 @@ from datetime import datetime
 
 from core_operator import caches as kinds
 from core_operator.children import AT_ONCE
-from core_operator.plan.durations import duration
 from core_operator.plan.progress import Progress, plan_progress
 from core_operator.plan.replicas import ReplicaFacts
 from core_operator.plan.statuses.conditions import Observation, find, rendered
@@ -25,6 +24,7 @@ from core_operator.plan.termination import (
     overdue,
     plan_terminations,
     pods_to_terminate,
+    termination_delay,
 )
 from core_operator.status_reconcilers import status_of
 from core_operator.updating import Updates
@@ -82,7 +82,7 @@ class LifecycleReconciler:
         cliques = self._members(pcs, replicas)
         told = {name: said for name, c in cliques.items() if (said := clique_blocked(c))}
         progress = plan_progress(pcs, self._view.revision_hash(pcs), replicas, told, now)
-        delay = duration(pcs.spec.template.termination_delay)
+        delay = termination_delay(pcs)
         dooms = plan_terminations(replicas, breaches_of(cliques.values()), delay)
         await self._tell(pcs, progress, dooms)
         for doom in overdue(replicas, breaches_of(cliques.values()), delay, now):

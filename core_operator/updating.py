@@ -8,7 +8,6 @@ status. An answer that would break the minimum is counted and not given.
 from collections.abc import Sequence
 
 from core_operator.metrics import CoreMetrics
-from core_operator.plan.durations import duration
 from core_operator.plan.expansion import (
     CliqueInstance,
     clique_named,
@@ -27,6 +26,7 @@ from core_operator.plan.replicas import (
 from core_operator.plan.statuses.breach import Tolerance
 from core_operator.plan.statuses.podclique import Course
 from core_operator.plan.statuses.update_progress import GroupUpdate, Revision
+from core_operator.plan.termination import termination_delay
 from core_operator.plan.updates import (
     copies_to_replace,
     held_back,
@@ -117,7 +117,7 @@ class Updates:
         instance = clique_named(self._view.expansion(pcs), podclique.metadata.name)
         is_turn = instance is not None and self.turn(pcs) == instance.pcs_index
         return Course(
-            Tolerance(duration(pcs.spec.template.termination_delay), is_updating=is_turn),
+            Tolerance(termination_delay(pcs), is_updating=is_turn),
             Revision(
                 self._view.revision_hash(pcs),
                 None if instance is None else instance.template_hash,

@@ -12,6 +12,7 @@ import msgspec
 from pydantic import JsonValue
 
 from shared_api.models import JsonObject
+from shared_api.truncation import truncated
 
 MESSAGE_LIMIT = 1024
 
@@ -53,7 +54,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
             "type": self.kind,
             "status": self.status,
             "reason": self.reason,
-            "message": shortened(self.message),
+            "message": truncated(self.message, MESSAGE_LIMIT),
             "lastTransitionTime": changed if isinstance(changed, str) else moment(changed),
         }
         if self.generation is not None:
@@ -78,8 +79,3 @@ def rendered(
 def moment(time: datetime) -> str:
     """A time as the API writes it, to the second."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def shortened(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """The text, or as much of it as a person would read."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -8,9 +8,6 @@ process whose scheduler is absent is healthy: it says so, and waits.
 
 import asyncio
 import contextlib
-import os
-import socket
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 
 import structlog
@@ -29,18 +26,13 @@ from shared_api.kube.wire import Limits
 from shared_api.runtime.deadman import DeadMansSwitch
 from shared_api.runtime.event_objects import Reporter
 from shared_api.runtime.events import Recorder
-from shared_api.runtime.leader import Elector, Terms
+from shared_api.runtime.leader import Elector, Terms, replica_identity
 from shared_api.runtime.manager import Manager, stop_signals
 from shared_api.runtime.secure_metrics import SecureMetrics
 from shared_api.runtime.server import Address, Check, Server
 from shared_api.runtime.telemetry import Telemetry
 
 log = structlog.stdlib.get_logger(__name__)
-
-
-def identity() -> str:
-    """A name that no other process ever had."""
-    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
 
 
 def lease_of(backend: Backend, settings: Settings) -> ObjectKey:
@@ -119,7 +111,7 @@ class Process:
         self._metrics.start_over()
         self._metrics.speaks(found.answer.name if isinstance(found.answer, Dialect) else "")
         elector, name = self._elector, field_manager(self._backend.name)
-        who = identity() if elector is None else elector.identity
+        who = replica_identity() if elector is None else elector.identity
         # The reporting controller of an Event is a qualified name, as the field manager is.
         recorder = Recorder(self._client, Reporter(name, who), self._telemetry, fence=elector)
         manager = Manager(self._client, self._telemetry, elector=elector, recorder=recorder)
@@ -178,7 +170,7 @@ async def run(
             elector = Elector(
                 election,
                 lease_of(backend, settings),
-                identity(),
+                replica_identity(),
                 telemetry,
                 terms=Terms(switch=DeadMansSwitch()),
             )

@@ -16,13 +16,14 @@ import msgspec
 
 from backend_controllers.contract import Words
 from backend_controllers.counting import GangCount
-from backend_controllers.generic.conditions import Said, by_kind, rendered, shortened
+from backend_controllers.generic.conditions import MESSAGE_LIMIT, Said, by_kind, rendered
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.programming import Programming, Stage
 from shared_api import names
 from shared_api.kube.podgangs import PodGang, PodGangStatus
 from shared_api.kube.podgangs import PodPreparation as Published
 from shared_api.models import JsonObject, PodGangPhase, PodPreparation
+from shared_api.truncation import truncated
 
 REASON_ACCEPTED = names.CONDITION_ACCEPTED
 REASON_NOT_ACCEPTED = "NotAccepted"
@@ -140,7 +141,7 @@ def worth(previous: PodGangStatus | None, report: Report) -> Worth:
             return Worth.NOW
         if condition.reason != said.reason:
             found = Worth.SOON
-        elif condition.message != shortened(said.message):
+        elif condition.message != truncated(said.message, MESSAGE_LIMIT):
             is_said = not report.words or condition.message.endswith(f": {report.words}")
             is_other = said.kind == names.CONDITION_SCHEDULED and not said.holds and not is_said
             found = max(found, Worth.WORDS if is_other else Worth.LATER)

@@ -35,10 +35,10 @@ from backend_controllers.kai.api import (
     pod_group_name,
 )
 from backend_controllers.kai.evictions import gang_of_event
-from backend_controllers.kai.features import Features, KaiOptions, find
+from backend_controllers.kai.features import Features, KaiInstallation, KaiOptions, find
 from backend_controllers.kai.mirroring import mirror
 from backend_controllers.kai.topology_sync import COMPANION
-from backend_controllers.kai.translation import Speech, translate
+from backend_controllers.kai.translation import translate
 from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
@@ -112,13 +112,13 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
     if not served.has_field(PODGROUPS, "spec", "subGroups", "minMember"):
         return _absent(f"the field spec.subGroups of {PODGROUPS}, which KAI has since v0.9")
     features = find(served)
-    speech = Speech(features, options)
+    installation = KaiInstallation(features, options)
     return Dialect(
         name=_name(features),
         capabilities=capabilities(features),
         preparation=PREPARATION,
-        translate=functools.partial(translate, speech),
-        mirror=functools.partial(mirror, speech),
+        translate=functools.partial(translate, installation),
+        mirror=functools.partial(mirror, installation),
         writes=(Writes(PODGROUPS, ObservedPodGroup, rival=podgrouper.rival(features)),),
         reads=_reads(features),
         companions=(COMPANION,) if features.topology else (),

@@ -24,6 +24,7 @@ from backend_controllers.kai.api import (
     ObservedPodGroup,
     gang_of,
 )
+from backend_controllers.timestamps import time_of
 from shared_api import names
 from shared_api.kube.podgangs import Condition, PodGang
 from shared_api.runtime.predicates import Watched
@@ -48,15 +49,6 @@ def gang_of_event(event: Watched) -> tuple[str, str] | None:
         return None
     gang = gang_of(event.involved_object.name)
     return (event.involved_object.namespace, gang) if gang else None
-
-
-def time_of(text: str) -> datetime | None:
-    """A time as KAI and the API server write it, each with its own zone."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
 
 
 def last_start(pod_group: ObservedPodGroup) -> datetime | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from backend_controllers.contract import Options, Served
+from backend_controllers.installation import Installation
 from backend_controllers.kai.api import PODGROUPS, TOPOLOGIES
 
 
@@ -52,6 +53,10 @@ class Features:
         if self.min_sub_group:
             return "v0.15 or v0.16"
         return "v0.10 to v0.14" if self.nested else "v0.9"
+
+
+class KaiInstallation(Installation[Features, KaiOptions]):
+    """KAI in this cluster, and the options of its backend."""
 
 
 def find(served: Served) -> Features:

@@ -10,9 +10,9 @@ on: the gang is placed whole or not at all.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from backend_controllers.counting import group_of
 from backend_controllers.kai.api import KEY_POD_GROUP, gang_of, pod_group_name
 from backend_controllers.kai.features import Features
-from shared_api import names
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 
@@ -27,11 +27,6 @@ def groups_below(gang: PodGang, pods: Iterable[Pod]) -> frozenset[str]:
     return frozenset(
         group.name for group in gang.spec.podgroups if bound[group.name] < group.min_replicas
     )
-
-
-def group_of(pod: Pod) -> str:
-    """The group that a pod is of."""
-    return pod.metadata.labels.get(names.LABEL_PODCLIQUE, "")
 
 
 def of_earlier_gang(gang: PodGang, pods: Iterable[Pod]) -> Iterator[Pod]:

@@ -7,9 +7,8 @@ Pods of the gang say the rest. While members are missing or gated KAI does not l
 gang, and old words about it are not repeated.
 """
 
-from collections import Counter
-
 from backend_controllers.contract import Facts, Words
+from backend_controllers.counting import group_of, members_are_ungated
 from backend_controllers.kai import evictions, placement, podgrouper, queues, texts
 from backend_controllers.kai.api import (
     PODGROUPS,
@@ -18,8 +17,9 @@ from backend_controllers.kai.api import (
     SchedulingCondition,
     pod_group_name,
 )
-from backend_controllers.kai.membership import group_of, groups_below, of_earlier_gang
-from backend_controllers.kai.translation import Speech
+from backend_controllers.kai.features import KaiInstallation
+from backend_controllers.kai.membership import groups_below, of_earlier_gang
+from backend_controllers.timestamps import time_of
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 
@@ -27,17 +27,17 @@ PODGROUPER_CLASH = "PodGrouperClash"
 EARLIER_GANG = "PodsOfEarlierGang"
 
 
-def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
+def mirror(installation: KaiInstallation, gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
     pod_group = _pod_group(gang, facts)
-    clash = podgrouper.clash(speech.features, gang, facts, pod_group)
+    clash = podgrouper.clash(installation.features, gang, facts, pod_group)
     announced = _announced(gang, facts.pods)
     if not groups_below(gang, facts.pods):
         return Words(disruption=announced, remarks=(clash,) if clash else ())
     eviction = evictions.last_eviction(gang, pod_group, facts) if pod_group else None
     taken = evictions.reason_of(eviction) if eviction else ""
     disruption = evictions.text_of(eviction) if eviction else announced
-    reason, message = _why_not(speech, gang, facts, pod_group)
+    reason, message = _why_not(installation, gang, facts, pod_group)
     if not (reason or message) and clash:
         reason, message = PODGROUPER_CLASH, clash
     if not reason and taken:
@@ -52,18 +52,18 @@ def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
 
 
 def _why_not(
-    speech: Speech, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
+    installation: KaiInstallation, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
 ) -> tuple[str, str]:
-    name = queues.queue_of(gang, speech.options.default_queue)
+    name = queues.queue_of(gang, installation.options.default_queue)
     flaw = queues.flaw_of(name, facts) if name else None
-    if flaw is None and speech.features.topology:
+    if flaw is None and installation.features.topology:
         flaw = placement.flaw_of(gang, facts)
     if flaw is not None:
         return flaw
     earlier = tuple(of_earlier_gang(gang, facts.pods))
     if stuck := _stuck(gang, facts.pods, earlier):
         return EARLIER_GANG, stuck
-    if not _is_looked_at(gang, facts.pods):
+    if not members_are_ungated(gang, facts.pods):
         return "", ""
     joined = tuple(pod for pod in facts.pods if pod not in earlier) if earlier else facts.pods
     return _told_by_kai(pod_group, joined)
@@ -90,11 +90,6 @@ def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
     return found if isinstance(found, ObservedPodGroup) else None
 
 
-def _is_looked_at(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
-    free = Counter(group_of(pod) for pod in pods if not pod.is_gated)
-    return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
-
-
 def _current(
     pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]
 ) -> SchedulingCondition | None:
@@ -105,7 +100,7 @@ def _current(
     newest = max(conditions, key=_transition, default=None)
     if newest is None or newest.status != "True":
         return None
-    started, since = evictions.last_start(pod_group), evictions.time_of(newest.last_transition_time)
+    started, since = evictions.last_start(pod_group), time_of(newest.last_transition_time)
     if started is not None and (since is None or since <= started):
         return None
     return newest
@@ -116,9 +111,7 @@ def _is_binding(pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]) -> bo
     started = evictions.last_start(pod_group) if pod_group else None
     if started is None:
         return False
-    made = (
-        evictions.time_of(pod.metadata.creation_timestamp) for pod in pods if not pod.spec.node_name
-    )
+    made = (time_of(pod.metadata.creation_timestamp) for pod in pods if not pod.spec.node_name)
     return all(at is not None and at <= started for at in made)
 
 

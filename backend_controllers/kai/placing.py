@@ -1,12 +1,13 @@
 """Constraints of a gang, of several groups or of one, weighed against what KAI has here.
 
 What is required and cannot be had refuses the gang; what is only preferred is left out and
-said. Notes are collected on the way, so that a user reads all that is wrong at once.
+said. Findings are collected on the way, so that a user reads all that is wrong at once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from backend_controllers.contract import Pack, pack_of
+from backend_controllers.contract import pack_of
+from backend_controllers.findings import Findings
 from backend_controllers.kai.features import Features
 from backend_controllers.kai.placement import Place
 from shared_api import names
@@ -15,24 +16,12 @@ from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
-    """What cannot be done, and what is left undone."""
-
-    refusals: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-    def weigh(self, pack: Pack, text: str) -> None:
-        """Refuse what is required, remark on what is only preferred."""
-        (self.refusals if pack.required else self.remarks).append(text)
-
-
-@dataclass(frozen=True, slots=True)
 class Placing:
     """Makes the constraints of one gang."""
 
     features: Features
     place: Place | None
-    notes: Notes
+    findings: Findings
 
     def gang(self, asked: GangTopologyConstraint | None) -> JsonObject | None:
         """The constraint of all pods together."""
@@ -56,17 +45,17 @@ class Placing:
             return None
         level = pack.required or pack.preferred
         if not possible:
-            self.notes.weigh(
-                pack,
+            self.findings.weigh(
                 f"{of} is to be packed by {level}, which the installed KAI"
                 f" ({self.features.release}) cannot do: install the CRDs of KAI v0.10 or newer",
+                required=bool(pack.required),
             )
             return None
         if self.place is None:
-            self.notes.weigh(
-                pack,
+            self.findings.weigh(
                 f"{of} is to be packed by {level}, but the gang names no topology: the annotation"
                 f" {names.ANNOTATION_TOPOLOGY_NAME} is missing",
+                required=bool(pack.required),
             )
             return None
         return self.place.constraint(pack, within)

@@ -5,13 +5,12 @@ exist, so both are looked up here. A queue that is missing does not make a gang
 untranslatable: its PodGroup is written, and KAI starts it once somebody creates the queue.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from backend_controllers.contract import Facts
 from backend_controllers.kai.api import KEY_QUEUE, QUEUES, ObservedQueue
+from backend_controllers.queues import listed, named_queue
 from shared_api.kube.podgangs import PodGang
-
-_LIST_AT_MOST = 8
 
 NO_QUEUE = (
     f"the gang names no queue: set the label {KEY_QUEUE} on the PodCliqueSet, or the option"
@@ -21,9 +20,7 @@ NO_QUEUE = (
 
 def queue_of(gang: PodGang, default: str | None) -> str | None:
     """The queue that the gang names, or the one of those that name none."""
-    return (
-        gang.metadata.labels.get(KEY_QUEUE) or gang.metadata.annotations.get(KEY_QUEUE) or default
-    )
+    return named_queue(gang, KEY_QUEUE) or default
 
 
 def flaw_of(name: str, facts: Facts) -> tuple[str, str] | None:
@@ -31,7 +28,7 @@ def flaw_of(name: str, facts: Facts) -> tuple[str, str] | None:
     queue = facts.get(QUEUES, "", name)
     if not isinstance(queue, ObservedQueue):
         leaves = _leaves(facts)
-        existing = f"; queues that take gangs: {_listed(leaves)}" if leaves else ""
+        existing = f"; queues that take gangs: {listed(leaves)}" if leaves else ""
         return "QueueDoesNotExist", (
             f"queue '{name}' does not exist: create it, or name another with the label"
             f" {KEY_QUEUE} on the PodCliqueSet{existing}"
@@ -40,7 +37,7 @@ def flaw_of(name: str, facts: Facts) -> tuple[str, str] | None:
     if children:
         return "QueueNotLeaf", (
             f"queue '{name}' has queues below it and takes no gangs itself: name one of"
-            f" {_listed(sorted(children))} with the label {KEY_QUEUE} on the PodCliqueSet"
+            f" {listed(sorted(children))} with the label {KEY_QUEUE} on the PodCliqueSet"
         )
     return _lost_ancestor(queue, facts)
 
@@ -70,9 +67,3 @@ def _lost_ancestor(queue: ObservedQueue, facts: Facts) -> tuple[str, str] | None
         seen.add(parent.metadata.name)
         current = parent
     return None
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LIST_AT_MOST])
-    more = len(names) - _LIST_AT_MOST
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -67,7 +67,7 @@ def _parents(gang: PodGang, placing: Placing, whole: str) -> list[_Parent]:
         members = tuple(name for name in config.pod_group_names if name in known)
         unknown = [name for name in config.pod_group_names if name not in known]
         if unknown:
-            placing.notes.remarks.append(
+            placing.findings.remarks.append(
                 f"'{config.name}' places groups that the gang does not have:"
                 f" {', '.join(sorted(unknown))}"
             )
@@ -92,7 +92,7 @@ def _parent_of(parents: Sequence[_Parent], placing: Placing) -> dict[str, _Paren
         for member in parent.members:
             first = parent_of.setdefault(member, parent)
             if first is not parent:
-                placing.notes.refusals.append(
+                placing.findings.refusals.append(
                     f"group '{member}' is placed with '{first.config}' and with"
                     f" '{parent.config}', but a sub-group of KAI has one parent"
                 )
@@ -107,7 +107,7 @@ def _parent_entry(parent: _Parent, placing: Placing, children: int) -> JsonObjec
 
 
 def _leaf(group: PodGroup, parent: _Parent | None, placing: Placing, within: str) -> JsonObject:
-    features, refusals = placing.features, placing.notes.refusals
+    features, refusals = placing.features, placing.findings.refusals
     if features.strict_names and not _DNS_LABEL.fullmatch(group.name):
         refusals.append(
             f"'{group.name}' cannot be the name of a sub-group of KAI: only lower-case letters,"

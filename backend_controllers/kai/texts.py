@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from backend_controllers.kai.api import Explanation, QueueDetails
+from shared_api.truncation import truncated
 
 UNSCHEDULABLE = "Unschedulable"
 TOPOLOGY_UNSATISFIED = "TopologyUnsatisfied"
@@ -93,7 +94,7 @@ def _joined(lines: set[str]) -> str:
     shown = "; ".join(parts[:_MOST_LINES])
     if len(parts) > _MOST_LINES:
         shown += f"; and {len(parts) - _MOST_LINES} more"
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1].rstrip() + "…"
+    return truncated(shown, _LONGEST)
 
 
 def _rewritten(line: str) -> str:

@@ -9,9 +9,9 @@ has no PodGroup where KAI has none that asks for nothing.
 """
 
 import re
-from dataclasses import dataclass
 
 from backend_controllers.contract import Facts, Rendered, Translation
+from backend_controllers.findings import Findings
 from backend_controllers.kai.api import (
     KEY_NODE_POOL,
     KEY_PREEMPTIBILITY,
@@ -20,10 +20,10 @@ from backend_controllers.kai.api import (
     PODGROUPS,
     pod_group_name,
 )
-from backend_controllers.kai.features import Features, KaiOptions
+from backend_controllers.kai.features import Features, KaiInstallation
 from backend_controllers.kai.membership import asked_of, of_earlier_gang
 from backend_controllers.kai.placement import place_of
-from backend_controllers.kai.placing import Notes, Placing
+from backend_controllers.kai.placing import Placing
 from backend_controllers.kai.queues import NO_QUEUE, queue_of
 from backend_controllers.kai.subgroups import roots, sub_groups
 from shared_api import names
@@ -35,27 +35,19 @@ _PREEMPTIBILITIES = ("preemptible", "non-preemptible")
 _DURATION = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
-    """How this cluster's KAI is spoken to."""
-
-    features: Features
-    options: KaiOptions
-
-
-def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
+def translate(installation: KaiInstallation, gang: PodGang, facts: Facts) -> Translation:
     """The PodGroup of a gang, or all that stands against one."""
-    notes = Notes()
-    spec = _spec(speech, gang, facts, notes)
+    findings = Findings()
+    spec = _spec(installation, gang, facts, findings)
     manifest: JsonObject = {
         "apiVersion": PODGROUPS.api_version,
         "kind": PODGROUPS.kind,
         "metadata": _metadata(gang),
         "spec": spec,
     }
-    remarks = tuple(notes.remarks)
-    if notes.refusals:
-        return Translation(refusals=tuple(notes.refusals), remarks=remarks)
+    remarks = tuple(findings.remarks)
+    if findings.refusals:
+        return Translation(refusals=tuple(findings.refusals), remarks=remarks)
     if not spec["subGroups"]:
         return Translation(remarks=remarks)
     return Translation(objects=(Rendered(PODGROUPS, manifest),), remarks=remarks)
@@ -76,15 +68,17 @@ def _metadata(gang: PodGang) -> JsonObject:
     }
 
 
-def _spec(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> JsonObject:
-    features = speech.features
-    queue = queue_of(gang, speech.options.default_queue)
+def _spec(
+    installation: KaiInstallation, gang: PodGang, facts: Facts, findings: Findings
+) -> JsonObject:
+    features = installation.features
+    queue = queue_of(gang, installation.options.default_queue)
     if queue is None:
-        notes.refusals.append(NO_QUEUE)
+        findings.refusals.append(NO_QUEUE)
     if not gang.spec.podgroups:
-        notes.refusals.append("the gang has no groups")
+        findings.refusals.append("the gang has no groups")
     place = place_of(gang, facts) if features.topology else None
-    placing = Placing(features, place, notes)
+    placing = Placing(features, place, findings)
     entries = sub_groups(gang, placing, asked_of(gang, facts.pods, features))
     spec: JsonObject = {"queue": queue, "subGroups": [*entries]}
     if features.min_sub_group:
@@ -92,49 +86,49 @@ def _spec(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> JsonObje
     constraint = placing.gang(gang.spec.topology_constraint)
     if constraint is not None:
         spec["topologyConstraint"] = constraint
-    spec.update(_precedence(gang, facts, features, notes))
-    spec.update(_delays(speech, gang, notes))
+    spec.update(_precedence(gang, facts, features, findings))
+    spec.update(_delays(installation, gang, findings))
     if gang.spec.reuse_reservation_ref is not None:
-        notes.remarks.append("KAI has no reservations that could be taken over")
+        findings.remarks.append("KAI has no reservations that could be taken over")
     if earlier := len(tuple(of_earlier_gang(gang, facts.pods))):
-        notes.remarks.append(
+        findings.remarks.append(
             f"{earlier} pods were made for an earlier gang of this name and are not part of this"
             " one; delete them for the gang to be whole again"
         )
     return spec
 
 
-def _precedence(gang: PodGang, facts: Facts, features: Features, notes: Notes) -> JsonObject:
+def _precedence(gang: PodGang, facts: Facts, features: Features, findings: Findings) -> JsonObject:
     precedence: JsonObject = {}
     priority = gang.spec.priority_class_name
     if priority:
         precedence["priorityClassName"] = priority
         if facts.get(PRIORITY_CLASSES, "", priority) is None:
-            notes.remarks.append(
+            findings.remarks.append(
                 f"PriorityClass '{priority}' does not exist: KAI takes its default priority"
             )
     preemptibility = gang.metadata.labels.get(KEY_PREEMPTIBILITY)
     if not preemptibility:
         return precedence
     if preemptibility not in _PREEMPTIBILITIES:
-        notes.refusals.append(
+        findings.refusals.append(
             f"label {KEY_PREEMPTIBILITY} is '{preemptibility}':"
             f" it can be {' or '.join(_PREEMPTIBILITIES)}"
         )
     elif not features.preemptibility:
-        notes.remarks.append(_too_old(KEY_PREEMPTIBILITY, features, "v0.10"))
+        findings.remarks.append(_too_old(KEY_PREEMPTIBILITY, features, "v0.10"))
     else:
         precedence["preemptibility"] = preemptibility
     return precedence
 
 
-def _delays(speech: Speech, gang: PodGang, notes: Notes) -> JsonObject:
+def _delays(installation: KaiInstallation, gang: PodGang, findings: Findings) -> JsonObject:
     annotations = gang.metadata.annotations
     asked = {
         "preemptionDelay": (KEY_PREEMPTION_DELAY, annotations.get(KEY_PREEMPTION_DELAY)),
         "stalenessGracePeriod": (
             KEY_STALENESS,
-            annotations.get(KEY_STALENESS) or speech.options.staleness_grace_period,
+            annotations.get(KEY_STALENESS) or installation.options.staleness_grace_period,
         ),
     }
     delays: JsonObject = {}
@@ -143,11 +137,13 @@ def _delays(speech: Speech, gang: PodGang, notes: Notes) -> JsonObject:
             continue
         if not _DURATION.fullmatch(value):
             # KAI's scheduler stops reading all PodGroups if it cannot decode one.
-            notes.refusals.append(f"{key} is '{value}', which is no duration such as 90s or 1h30m")
-        elif speech.features.delays:
+            findings.refusals.append(
+                f"{key} is '{value}', which is no duration such as 90s or 1h30m"
+            )
+        elif installation.features.delays:
             delays[name] = value
         elif key in annotations:
-            notes.remarks.append(_too_old(key, speech.features, "v0.17"))
+            findings.remarks.append(_too_old(key, installation.features, "v0.17"))
     return delays
 
 

@@ -31,7 +31,11 @@ from backend_controllers.koordinator.api import (
     ObservedTopology,
 )
 from backend_controllers.koordinator.mirroring import mirror
-from backend_controllers.koordinator.options import Features, KoordinatorOptions, Speech
+from backend_controllers.koordinator.options import (
+    Features,
+    KoordinatorInstallation,
+    KoordinatorOptions,
+)
 from backend_controllers.koordinator.translation import translate
 from shared_api import names
 from shared_api.models import (
@@ -80,13 +84,13 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         topology=served.has_field(TOPOLOGIES, "spec", "networkTopologySpec", "labelKey"),
         quotas=served.has(QUOTAS),
     )
-    speech = Speech(features, options)
+    installation = KoordinatorInstallation(features, options)
     return Dialect(
         name=_name(features),
         capabilities=capabilities(features),
         preparation=PREPARATION,
-        translate=functools.partial(translate, speech),
-        mirror=functools.partial(mirror, speech),
+        translate=functools.partial(translate, installation),
+        mirror=functools.partial(mirror, installation),
         writes=(Writes(PODGROUPS, ObservedPodGroup, news=False),),
         reads=_reads(features),
         follows_pods=True,

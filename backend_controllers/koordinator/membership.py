@@ -14,7 +14,8 @@ from backend_controllers.koordinator.api import (
     KEY_QUOTA,
     KEY_TOPOLOGY_SELECTOR,
 )
-from backend_controllers.koordinator.options import Speech
+from backend_controllers.koordinator.options import KoordinatorInstallation
+from backend_controllers.queues import named_queue
 from shared_api import names
 from shared_api.kube.podgangs import PodGang, PodGroup
 from shared_api.kube.pods import Pod
@@ -56,10 +57,12 @@ def is_placed(gang: PodGang, pods: Sequence[Pod]) -> bool:
     )
 
 
-def preparations(speech: Speech, gang: PodGang, *, is_gathered: bool) -> tuple[PodPreparation, ...]:
+def preparations(
+    installation: KoordinatorInstallation, gang: PodGang, *, is_gathered: bool
+) -> tuple[PodPreparation, ...]:
     """What the pods of each group are made with."""
-    scheduler = scheduler_of(speech, gang)
-    quota = quota_of(speech, gang)
+    scheduler = scheduler_of(installation, gang)
+    quota = quota_of(installation, gang)
     labels = {KEY_QUOTA: quota} if quota else {}
     # By it a member that is made anew is put where the rest of the gang is, if there is room.
     # Only with a network to look at: without one it would bring Koordinator v1.8 down.
@@ -84,13 +87,12 @@ def _patch(scheduler: str, labels: dict[str, str], annotations: dict[str, str]) 
     return PodPatch.model_validate({key: of for key, of in stated.items() if of} | {"spec": spec})
 
 
-def scheduler_of(speech: Speech, gang: PodGang) -> str:
+def scheduler_of(installation: KoordinatorInstallation, gang: PodGang) -> str:
     """The profile that the cliques name, if it is one of Koordinator's."""
     named = gang.metadata.labels.get(names.LABEL_SCHEDULER_NAME, "")
-    return named if _KOORDINATORS in named else speech.options.scheduler_name
+    return named if _KOORDINATORS in named else installation.options.scheduler_name
 
 
-def quota_of(speech: Speech, gang: PodGang) -> str:
+def quota_of(installation: KoordinatorInstallation, gang: PodGang) -> str:
     """The quota that the gang is to be counted against; empty if nobody names one."""
-    labels, annotations = gang.metadata.labels, gang.metadata.annotations
-    return labels.get(KEY_QUOTA) or annotations.get(KEY_QUOTA) or speech.options.default_quota or ""
+    return named_queue(gang, KEY_QUOTA) or installation.options.default_quota or ""

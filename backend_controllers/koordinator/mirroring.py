@@ -16,7 +16,7 @@ from backend_controllers.koordinator.api import (
     ObservedQuota,
 )
 from backend_controllers.koordinator.membership import is_placed, members
-from backend_controllers.koordinator.options import Speech
+from backend_controllers.koordinator.options import KoordinatorInstallation
 from backend_controllers.koordinator.texts import explain
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
@@ -25,9 +25,9 @@ SCHEDULER_ERROR = "SchedulerError"
 UNHEARD = "Koordinator has not looked at it yet"
 
 
-def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
+def mirror(installation: KoordinatorInstallation, gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
-    remarks = tuple(_unknown_quotas(speech, facts))
+    remarks = tuple(_unknown_quotas(installation, facts))
     if is_placed(gang, facts.pods):
         return Words(remarks=remarks)
     waiting = [
@@ -58,9 +58,9 @@ def _why_not(gang: PodGang, waiting: Sequence[Pod]) -> tuple[str, str]:
     return "", UNHEARD
 
 
-def _unknown_quotas(speech: Speech, facts: Facts) -> Iterator[str]:
+def _unknown_quotas(installation: KoordinatorInstallation, facts: Facts) -> Iterator[str]:
     named = {pod.metadata.labels.get(KEY_QUOTA, "") for pod in facts.pods} - {""}
-    if not named or not speech.features.quotas:
+    if not named or not installation.features.quotas:
         return
     known = {quota.metadata.name for quota in facts.all(QUOTAS) if isinstance(quota, ObservedQuota)}
     for name in sorted(named - known):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from backend_controllers.contract import Options
+from backend_controllers.installation import Installation
 from backend_controllers.koordinator.api import SCHEDULER_NAME
 
 LONGEST_WAIT = 900
@@ -64,17 +65,5 @@ class Features:
     """ElasticQuota."""
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
-    """How this cluster's Koordinator is spoken to."""
-
-    features: Features
-    options: KoordinatorOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What cannot be done, and what is left undone, collected on the way."""
-
-    refusals: list[str]
-    remarks: list[str]
+class KoordinatorInstallation(Installation[Features, KoordinatorOptions]):
+    """Koordinator in this cluster, and the options of its backend."""

@@ -13,6 +13,7 @@ import json
 from dataclasses import dataclass
 
 from backend_controllers.contract import Facts
+from backend_controllers.findings import Findings
 from backend_controllers.koordinator.api import (
     HOSTNAME,
     MUST_GATHER,
@@ -22,7 +23,7 @@ from backend_controllers.koordinator.api import (
     TOPOLOGY_NAME,
     ObservedTopology,
 )
-from backend_controllers.koordinator.options import Notes, Speech
+from backend_controllers.koordinator.options import KoordinatorInstallation
 from shared_api.kube.podgangs import GangTopologyConstraint, PodGang
 
 _NETWORK = f"{TOPOLOGIES.kind} '{TOPOLOGY_NAME}'"
@@ -47,28 +48,35 @@ class _Pack:
     preferred: str = ""
 
 
-def placement_of(speech: Speech, gang: PodGang, facts: Facts, notes: Notes) -> Placement:
+def placement_of(
+    installation: KoordinatorInstallation, gang: PodGang, facts: Facts, findings: Findings
+) -> Placement:
     """A gang's placement; empty if it asks for none, or for nothing possible."""
-    _refuse_parts(gang, notes)
+    _refuse_parts(gang, findings)
     pack = _pack_of(gang.spec.topology_constraint)
-    network = _network(facts) if speech.features.topology else None
-    required = _layer(speech, network, pack.required, notes.refusals)
-    preferred = _layer(speech, network, pack.preferred, notes.remarks)
+    network = _network(facts) if installation.features.topology else None
+    required = _layer(installation, network, pack.required, findings.refusals)
+    preferred = _layer(installation, network, pack.preferred, findings.remarks)
     is_read = network is not None and network.is_read
     if preferred and not is_read and not required:
-        notes.remarks.append(f"the gang is to be packed by {pack.preferred} if possible: {UNREAD}")
+        findings.remarks.append(
+            f"the gang is to be packed by {pack.preferred} if possible: {UNREAD}"
+        )
         return Placement()
     asked = [(required, MUST_GATHER), (preferred, PREFER_GATHER)]
     strategies = [{"layer": layer, "strategy": how} for layer, how in asked if layer]
     if not strategies:
         return Placement()
-    _remark_on_surplus(gang, pack, notes)
+    _remark_on_surplus(gang, pack, findings)
     text = json.dumps({"gatherStrategy": strategies}, separators=(",", ":"))
     return Placement(text, "" if is_read else UNREAD)
 
 
 def _layer(
-    speech: Speech, network: ObservedTopology | None, key: str, complaints: list[str]
+    installation: KoordinatorInstallation,
+    network: ObservedTopology | None,
+    key: str,
+    complaints: list[str],
 ) -> str:
     """The layer with a node label; empty if none is asked for, or after a complaint."""
     if not key:
@@ -76,11 +84,11 @@ def _layer(
     layers = _layers(network) if network is not None else {}
     if key in layers:
         return layers[key]
-    complaints.append(f"the gang is to be packed by {key}, {_missing(speech, network)}")
+    complaints.append(f"the gang is to be packed by {key}, {_missing(installation, network)}")
     return ""
 
 
-def _refuse_parts(gang: PodGang, notes: Notes) -> None:
+def _refuse_parts(gang: PodGang, findings: Findings) -> None:
     parts = [
         (f"groups '{config.name}'", config.topology_constraint)
         for config in gang.spec.topology_constraint_group_configs
@@ -89,15 +97,15 @@ def _refuse_parts(gang: PodGang, notes: Notes) -> None:
     for name, constraint in parts:
         pack = _pack_of(constraint)
         if key := pack.required or pack.preferred:
-            where = notes.refusals if pack.required else notes.remarks
-            where.append(
+            findings.weigh(
                 f"{name} is to be packed by {key}: Koordinator has one placement for the whole"
-                " gang; ask for it there"
+                " gang; ask for it there",
+                required=bool(pack.required),
             )
 
 
-def _missing(speech: Speech, network: ObservedTopology | None) -> str:
-    if not speech.features.topology:
+def _missing(installation: KoordinatorInstallation, network: ObservedTopology | None) -> str:
+    if not installation.features.topology:
         return f"but {TOPOLOGIES} is not installed: install the CRDs of Koordinator v1.7 or newer"
     if network is None:
         return f"but there is no {_NETWORK}: create it, with a layer for that node label"
@@ -108,12 +116,12 @@ def _missing(speech: Speech, network: ObservedTopology | None) -> str:
     )
 
 
-def _remark_on_surplus(gang: PodGang, pack: _Pack, notes: Notes) -> None:
+def _remark_on_surplus(gang: PodGang, pack: _Pack, findings: Findings) -> None:
     surplus = sum(
         max(0, len(group.pod_references) - group.min_replicas) for group in gang.spec.podgroups
     )
     if pack.required and surplus:
-        notes.remarks.append(
+        findings.remarks.append(
             f"the {surplus} pods above the minimum may be placed outside of {pack.required}"
         )
 

@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from shared_api.truncation import truncated
+
 UNSCHEDULABLE = "Unschedulable"
 TOPOLOGY_UNSATISFIED = "TopologyUnsatisfied"
 NO_TOPOLOGY = "NetworkTopologyUnknown"
@@ -54,7 +56,7 @@ def _told(message: str, members: int) -> tuple[str, str]:
         )
     if (cramped := _CRAMPED.search(cause)) is not None:
         return TOPOLOGY_UNSATISFIED, _domains(cramped["domains"], int(cramped["needed"]))
-    cleaned = _shortened(_PREEMPTION.sub("", cause).rstrip(" ."))
+    cleaned = truncated(_PREEMPTION.sub("", cause).rstrip(" ."), _LONGEST)
     if rejected is None:
         return UNSCHEDULABLE, cleaned
     return UNSCHEDULABLE, f"{_FITS}{rejected['waiting']} of {members}: {cleaned}"
@@ -70,7 +72,3 @@ def _domains(text: str, needed: int) -> str:
     room, domain = found[0]
     best = f", the best of {len(found)} domains" if len(found) > 1 else ""
     return f"fits {-room} of {needed} pods in {domain}{best}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

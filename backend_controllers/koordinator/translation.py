@@ -8,6 +8,7 @@ Koordinator writes is in a manifest.
 import json
 
 from backend_controllers.contract import Facts, Rendered, Translation
+from backend_controllers.findings import Findings
 from backend_controllers.koordinator import terms
 from backend_controllers.koordinator.api import KEY_GANG_GROUPS, KEY_TOPOLOGY, PODGROUPS
 from backend_controllers.koordinator.holding import (
@@ -18,7 +19,7 @@ from backend_controllers.koordinator.holding import (
     knowledge_of,
 )
 from backend_controllers.koordinator.membership import gang_groups, pod_group_name, preparations
-from backend_controllers.koordinator.options import Notes, Speech
+from backend_controllers.koordinator.options import KoordinatorInstallation
 from backend_controllers.koordinator.placement import placement_of
 from shared_api.kube.podgangs import PodGang, PodGroup
 from shared_api.models import JsonObject
@@ -26,19 +27,19 @@ from shared_api.models import JsonObject
 _AWAITED = {Knowledge.NOTHING: AWAITS, Knowledge.HELD: AWAITS_AGAIN, Knowledge.ALL: ""}
 
 
-def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
+def translate(installation: KoordinatorInstallation, gang: PodGang, facts: Facts) -> Translation:
     """The PodGroups of a gang as far as they may be there, or all that stands against them."""
-    notes = Notes([], [])
-    placement = placement_of(speech, gang, facts, notes)
-    annotations = terms.annotations_of(speech, gang, notes)
+    findings = Findings()
+    placement = placement_of(installation, gang, facts, findings)
+    annotations = terms.annotations_of(installation, gang, findings)
     annotations[KEY_GANG_GROUPS] = _tie(gang)
     if placement.annotation:
         annotations[KEY_TOPOLOGY] = placement.annotation
-    timeout = terms.timeout_of(speech, gang, notes)
+    timeout = terms.timeout_of(installation, gang, findings)
     if gang.spec.reuse_reservation_ref is not None:
-        notes.remarks.append("reservations are not taken over: Koordinator's are made by hand")
-    if notes.refusals:
-        return Translation(refusals=tuple(notes.refusals), remarks=tuple(notes.remarks))
+        findings.remarks.append("reservations are not taken over: Koordinator's are made by hand")
+    if findings.refusals:
+        return Translation(refusals=tuple(findings.refusals), remarks=tuple(findings.remarks))
     knowledge = knowledge_of(gang, facts)
     if knowledge is Knowledge.ALL and placement.awaits and not facts.owned(PODGROUPS):
         knowledge = Knowledge.NOTHING
@@ -48,8 +49,8 @@ def translate(speech: Speech, gang: PodGang, facts: Facts) -> Translation:
             Rendered(PODGROUPS, _manifest(gang, group, annotations, timeout, knowledge))
             for group in groups
         ),
-        remarks=tuple(notes.remarks),
-        preparations=preparations(speech, gang, is_gathered=bool(placement.annotation)),
+        remarks=tuple(findings.remarks),
+        preparations=preparations(installation, gang, is_gathered=bool(placement.annotation)),
         awaits="" if knowledge is Knowledge.ALL else placement.awaits or _AWAITED[knowledge],
     )
 

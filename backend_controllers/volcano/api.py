@@ -13,7 +13,6 @@ from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.requests import Template
 from shared_api.kube.resources import Resource
-from shared_api.runtime.predicates import Watched
 
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
@@ -130,9 +129,3 @@ class ObservedClique(msgspec.Struct, frozen=True):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _CliqueSpec = _CliqueSpec()
-
-
-def gang_of_clique(value: Watched) -> tuple[str, str] | None:
-    """Namespace and name of the gang that a PodClique belongs to."""
-    gang = value.metadata.labels.get(names.LABEL_PODGANG)
-    return (value.metadata.namespace or "", gang) if gang else None

@@ -16,6 +16,7 @@ from backend_controllers.contract import (
     Reads,
     Served,
     Writes,
+    gang_of_clique,
 )
 from backend_controllers.volcano.api import (
     BACKEND_NAME,
@@ -31,11 +32,10 @@ from backend_controllers.volcano.api import (
     ObservedHyperNode,
     ObservedPodGroup,
     ObservedQueue,
-    gang_of_clique,
 )
-from backend_controllers.volcano.features import Features, VolcanoOptions, find
+from backend_controllers.volcano.features import Features, VolcanoInstallation, VolcanoOptions, find
 from backend_controllers.volcano.mirroring import mirror
-from backend_controllers.volcano.translation import Speech, translate
+from backend_controllers.volcano.translation import translate
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.resources import PRIORITY_CLASSES
@@ -107,15 +107,15 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
     if not served.has_field(PODGROUPS, "spec", "minMember"):
         return _absent(f"the field spec.minMember of {PODGROUPS}")
     features = find(served)
-    speech = Speech(features, options)
+    installation = VolcanoInstallation(features, options)
     return Dialect(
         name=_name(features),
         capabilities=capabilities(features),
         preparation=preparation(features),
-        translate=functools.partial(translate, speech),
-        mirror=functools.partial(mirror, speech),
+        translate=functools.partial(translate, installation),
+        mirror=functools.partial(mirror, installation),
         writes=(Writes(PODGROUPS, ObservedPodGroup),),
-        reads=_reads(speech),
+        reads=_reads(installation),
         surplus_stands_in=True,
         warning=_warning(served, features),
     )
@@ -130,11 +130,11 @@ def _name(features: Features) -> str:
     return "+".join([PODGROUPS.api_version, *(name for name, found in optional.items() if found)])
 
 
-def _reads(speech: Speech) -> tuple[Reads, ...]:
+def _reads(installation: VolcanoInstallation) -> tuple[Reads, ...]:
     reads = [Reads(QUEUES, ObservedQueue), Reads(PRIORITY_CLASSES, PartialObject)]
-    if speech.features.topology:
+    if installation.features.topology:
         reads.append(Reads(HYPERNODES, ObservedHyperNode))
-    if speech.states_minimum:
+    if installation.states_minimum:
         reads.append(Reads(CLIQUES, ObservedClique, about=gang_of_clique))
     return tuple(reads)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from backend_controllers.contract import Options, Served
+from backend_controllers.installation import Installation
 from backend_controllers.volcano.api import HYPERNODES, PODGROUPS
 
 
@@ -46,6 +47,16 @@ class Features:
         if self.sub_groups:
             return "v1.14 or newer"
         return "v1.11 to v1.13" if self.topology else "before v1.11"
+
+
+@dataclass(frozen=True, slots=True)
+class VolcanoInstallation(Installation[Features, VolcanoOptions]):
+    """Volcano in this cluster, and the options of its backend."""
+
+    @property
+    def states_minimum(self) -> bool:
+        """Tell whether PodGroups carry minResources."""
+        return self.options.queue_admission and self.features.min_resources
 
 
 def find(served: Served) -> Features:

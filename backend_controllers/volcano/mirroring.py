@@ -6,9 +6,8 @@ the newest condition only when no pod says why. While members are missing or gat
 does not look at the gang, and old words about it are not repeated.
 """
 
-from collections import Counter
-
 from backend_controllers.contract import Facts, Words
+from backend_controllers.counting import members_are_ungated
 from backend_controllers.volcano import queues, texts
 from backend_controllers.volcano.api import (
     PODGROUPS,
@@ -17,7 +16,7 @@ from backend_controllers.volcano.api import (
     UNSCHEDULABLE,
     ObservedPodGroup,
 )
-from backend_controllers.volcano.translation import Speech
+from backend_controllers.volcano.features import VolcanoInstallation
 from shared_api import names
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
@@ -27,21 +26,24 @@ _BINDING_FAILED = "BindingFailed"
 _SCHEDULER_ERROR = "SchedulerError"
 
 
-def mirror(speech: Speech, gang: PodGang, facts: Facts) -> Words:
+def mirror(installation: VolcanoInstallation, gang: PodGang, facts: Facts) -> Words:
     """What there is to say about a gang."""
     pod_group = _pod_group(gang, facts)
-    reason, message = _why_not(speech, gang, facts, pod_group)
+    reason, message = _why_not(installation, gang, facts, pod_group)
     return Words(reason=reason, message=message)
 
 
 def _why_not(
-    speech: Speech, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
+    installation: VolcanoInstallation,
+    gang: PodGang,
+    facts: Facts,
+    pod_group: ObservedPodGroup | None,
 ) -> tuple[str, str]:
-    queue = queues.queue_of(gang, speech.options.default_queue)
+    queue = queues.queue_of(gang, installation.options.default_queue)
     flaw = queues.flaw_of(queue, facts)
     if flaw is not None:
         return flaw
-    if not _is_looked_at(gang, facts.pods):
+    if not members_are_ungated(gang, facts.pods):
         return "", ""
     about_gang = _unscheduled_since(pod_group)
     told = _told_by_pods(gang, facts.pods, about_gang)
@@ -81,13 +83,6 @@ def _told_by_pod_group(
 def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
     found = facts.get(PODGROUPS, gang.metadata.namespace, gang.metadata.name)
     return found if isinstance(found, ObservedPodGroup) else None
-
-
-def _is_looked_at(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
-    free = Counter(
-        pod.metadata.labels.get(names.LABEL_PODCLIQUE) for pod in pods if not pod.is_gated
-    )
-    return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 
 def _said(pods: list[Pod], reason: str) -> list[str]:

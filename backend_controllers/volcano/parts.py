@@ -102,7 +102,7 @@ def remark_on_strangers(gang: PodGang, placing: Placing) -> None:
     for config in gang.spec.topology_constraint_group_configs:
         unknown = sorted(name for name in config.pod_group_names if name not in known)
         if unknown:
-            placing.notes.remarks.append(
+            placing.findings.remarks.append(
                 f"'{config.name}' places groups that the gang does not have: {', '.join(unknown)}"
             )
 
@@ -121,7 +121,7 @@ def _together(gang: PodGang, placing: Placing, whole: int | None) -> dict[str, P
             continue
         groups = tuple(group for group in one.groups if group.name not in found)
         for group in (group for group in one.groups if group.name in found):
-            placing.notes.weigh(
+            placing.findings.weigh(
                 f"group '{group.name}' is to be placed with two sets of groups, '{one.name}' and"
                 f" '{found[group.name].name}': Volcano has a pod in one sub-group only",
                 required=tier != ANY_TIER,
@@ -145,7 +145,7 @@ def _can_be_one(one: _Set, tier: int, placing: Placing) -> bool:
             " has a pod in one sub-group only"
         )
         # Of two wishes that of the set is heeded, of two demands neither can be given up.
-        placing.notes.weigh(both, required=bool(pack.required) and tier != ANY_TIER)
+        placing.findings.weigh(both, required=bool(pack.required) and tier != ANY_TIER)
         can = can and not pack.required
     return can
 

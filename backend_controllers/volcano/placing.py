@@ -1,27 +1,16 @@
 """Placements of a gang and of its parts, weighed against what Volcano has here.
 
 What is required and cannot be had refuses the gang; what is only preferred is left out and
-said. What a narrower placement implies is not written. Notes are collected on the way, so
+said. What a narrower placement implies is not written. Findings are collected on the way, so
 that a user reads all that is wrong at once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backend_controllers.contract import Pack
+from backend_controllers.findings import Findings
 from backend_controllers.volcano.features import Features
 from backend_controllers.volcano.tiers import ANY_TIER, Tiers
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What cannot be done, and what is left undone."""
-
-    refusals: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-    def weigh(self, text: str, *, required: bool) -> None:
-        """Refuse what is required, remark on what is only preferred."""
-        (self.refusals if required else self.remarks).append(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +19,7 @@ class Placing:
 
     features: Features
     tiers: Tiers
-    notes: Notes
+    findings: Findings
 
     def whole(self, pack: Pack, of: str = "the gang") -> int | None:
         """The highest tier that all pods together may span; None if that does not matter."""
@@ -51,7 +40,7 @@ class Placing:
         return self._tier(pack, of, ANY_TIER if within is None else within)
 
     def _note_age(self, pack: Pack, of: str, since: str) -> None:
-        self.notes.weigh(
+        self.findings.weigh(
             f"{of} is to be packed by {pack.required or pack.preferred}, which the installed Volcano"
             f" ({self.features.release}) cannot do: install the CRDs of Volcano {since} or newer",
             required=bool(pack.required),
@@ -71,5 +60,5 @@ class Placing:
         tier = self.tiers.of(level)
         if tier is None:
             text = f"{of} is to be packed by {level}, but {self.tiers.flaw_of(level)}"
-            self.notes.weigh(text, required=required)
+            self.findings.weigh(text, required=required)
         return tier

@@ -8,6 +8,7 @@ its PodGroup is written, and Volcano starts it once the queue is there and open.
 import re
 
 from backend_controllers.contract import Facts
+from backend_controllers.queues import listed, named_queue
 from backend_controllers.volcano.api import (
     KEY_QUEUE,
     KEY_QUEUE_OF_GROVE,
@@ -17,7 +18,6 @@ from backend_controllers.volcano.api import (
 from shared_api.kube.podgangs import PodGang
 
 _OPEN = "Open"
-_LIST_AT_MOST = 8
 _LONGEST = 253
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ANOTHER = f"name another with the annotation {KEY_QUEUE} on the PodCliqueSet"
@@ -25,9 +25,9 @@ _ANOTHER = f"name another with the annotation {KEY_QUEUE} on the PodCliqueSet"
 
 def queue_of(gang: PodGang, default: str) -> str:
     """The queue that the gang names, or the one of those that name none."""
-    labels, annotations = gang.metadata.labels, gang.metadata.annotations
-    named = (labels.get(KEY_QUEUE), annotations.get(KEY_QUEUE), annotations.get(KEY_QUEUE_OF_GROVE))
-    return next(filter(None, named), default)
+    return (
+        named_queue(gang, KEY_QUEUE) or gang.metadata.annotations.get(KEY_QUEUE_OF_GROVE) or default
+    )
 
 
 def misnomer_of(queue: str) -> str:
@@ -46,7 +46,7 @@ def flaw_of(name: str, facts: Facts) -> tuple[str, str] | None:
     queue = facts.get(QUEUES, "", name)
     if not isinstance(queue, ObservedQueue):
         usable = _open_queues(facts)
-        existing = f"; open queues: {_listed(usable)}" if usable else ""
+        existing = f"; open queues: {listed(usable)}" if usable else ""
         return "QueueDoesNotExist", (
             f"queue '{name}' does not exist: create it, or {_ANOTHER}{existing}"
         )
@@ -70,9 +70,3 @@ def _open_queues(facts: Facts) -> list[str]:
         and queue.status.state == _OPEN
         and queue.metadata.name != "root"
     )
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_LIST_AT_MOST])
-    more = len(names) - _LIST_AT_MOST
-    return f"{shown} and {more} more" if more > 0 else shown

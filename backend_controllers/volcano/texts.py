@@ -10,6 +10,8 @@ would be a write. A text that is not recognised is passed on as it is.
 import re
 from collections.abc import Iterable
 
+from shared_api.truncation import truncated
+
 _UNAVAILABLE = re.compile(r"\b0/(\d+) nodes are unavailable")
 _NODES = re.compile(r"(?P<start>.*\b0/\d+ nodes are available: )(?P<reasons>.*)")
 _REASON = re.compile(r"(?P<count>\d+) (?P<reason>.+)")
@@ -44,7 +46,7 @@ def cleaned(texts: Iterable[str], before: str = "") -> str:
     shown = "; ".join(others[:_MOST_LINES])
     if len(others) > _MOST_LINES:
         shown += f"; and {len(others) - _MOST_LINES} more"
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1].rstrip() + "…"
+    return truncated(shown, _LONGEST)
 
 
 def cause_of(text: str) -> str:

@@ -62,12 +62,6 @@ def gang_of_placeholder(value: Watched) -> tuple[str, str] | None:
     return (value.metadata.namespace or "", gang) if gang and isinstance(value, Pod) else None
 
 
-def gang_of_clique(value: Watched) -> tuple[str, str] | None:
-    """Namespace and name of the gang that a PodClique belongs to."""
-    gang = value.metadata.labels.get(names.LABEL_PODGANG)
-    return (value.metadata.namespace or "", gang) if gang else None
-
-
 def pod_of_event(value: Watched) -> tuple[str, str] | None:
     """Namespace and name of the pod that an event is about."""
     if not isinstance(value, ObservedEvent):

@@ -11,7 +11,15 @@ anew as another application, since that one never gets any further.
 import functools
 from collections.abc import Callable
 
-from backend_controllers.contract import Backend, Dialect, Options, Questions, Reads, Served
+from backend_controllers.contract import (
+    Backend,
+    Dialect,
+    Options,
+    Questions,
+    Reads,
+    Served,
+    gang_of_clique,
+)
 from backend_controllers.yunikorn import tidings
 from backend_controllers.yunikorn.api import (
     BACKEND_NAME,
@@ -23,7 +31,6 @@ from backend_controllers.yunikorn.api import (
     ObservedClique,
     ObservedEvent,
     clique_of_event,
-    gang_of_clique,
     gang_of_placeholder,
     pod_of_event,
 )

@@ -5,13 +5,10 @@ many placeholders have a node is the progress, and what the others say is the re
 given once all members are released; before that YuniKorn does not look at the gang.
 """
 
-from collections import Counter
-
 from backend_controllers.contract import Facts, Words
-from backend_controllers.counting import count
+from backend_controllers.counting import count, members_are_ungated
 from backend_controllers.yunikorn import tidings
 from backend_controllers.yunikorn.placeholders import Reservation, reservation_of
-from shared_api import names
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 
@@ -37,7 +34,7 @@ def mirror(gang: PodGang, facts: Facts) -> Words:
 
 
 def _why_not(gang: PodGang, facts: Facts) -> tuple[str, str]:
-    if not _is_looked_at(gang, facts.pods):
+    if not members_are_ungated(gang, facts.pods):
         failed = tidings.failure(gang, facts)
         return _given_up(failed, "the pods are made anew") if failed else ("", "")
     if stuck := tidings.failure_of_present(gang, facts):
@@ -96,15 +93,6 @@ def _lost_text(why: str) -> str:
         " pod, the namespace's quota and its pod security level; then delete the pods for them to"
         " be made anew"
     )
-
-
-def _is_looked_at(gang: PodGang, pods: tuple[Pod, ...]) -> bool:
-    free = Counter(
-        pod.metadata.labels.get(names.LABEL_PODCLIQUE)
-        for pod in pods
-        if not pod.is_gated and pod.status.phase != "Failed"
-    )
-    return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
 
 
 def _told_by(pods: tuple[Pod, ...]) -> list[str]:

@@ -7,6 +7,7 @@ such a name is refused here.
 
 import re
 
+from backend_controllers.queues import named_queue
 from backend_controllers.yunikorn.api import KEY_QUEUE
 from shared_api.kube.podgangs import PodGang
 
@@ -17,8 +18,7 @@ _ROOT = "root"
 
 def queue_of(gang: PodGang, default: str | None) -> str | None:
     """The queue that the gang names, or the one of those that name none."""
-    metadata = gang.metadata
-    return metadata.labels.get(KEY_QUEUE) or metadata.annotations.get(KEY_QUEUE) or default
+    return named_queue(gang, KEY_QUEUE) or default
 
 
 def flaw_of(queue: str) -> str | None:

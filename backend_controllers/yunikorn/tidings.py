@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator
 from datetime import datetime, timedelta
 
 from backend_controllers.contract import Facts
+from backend_controllers.timestamps import time_of
 from backend_controllers.yunikorn.api import EVENTS, Involved, ObservedEvent
 from shared_api import names
 from shared_api.kube.client import Selector
@@ -114,15 +115,6 @@ def causes(pods: set[str], gang: PodGang, facts: Facts) -> tuple[list[str], bool
         elif unplaced is not None:
             found.setdefault(_PLUGIN.sub("", unplaced["why"]).strip(" ;"), None)
     return list(found)[:3], is_quota
-
-
-def time_of(text: str) -> datetime | None:
-    """A time as the API server writes it."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
 
 
 def _newest_first(facts: Facts, is_meant: Callable[[Involved], bool]) -> Iterator[ObservedEvent]:

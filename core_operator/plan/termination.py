@@ -15,8 +15,11 @@ from core_operator.plan.replicas import CliqueFacts, GroupFacts, ReplicaFacts
 from core_operator.plan.statuses.breach import deadline_of, spoken
 from core_operator.plan.statuses.conditions import find
 from shared_api import names
+from shared_api.durations import duration_of
 from shared_api.kube.pods import Pod
-from shared_api.models import PodClique
+from shared_api.models import PodClique, PodCliqueSet
+
+_DEFAULT_DELAY = timedelta(hours=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,11 @@ class Doom:
     def message(self) -> str:
         """The countdown for people."""
         return f"{self.subject} is terminated at {spoken(self.deadline)}: {self.because}"
+
+
+def termination_delay(pcs: PodCliqueSet) -> timedelta:
+    """Return how long a gang may be below its minimum; the default if the field is no duration."""
+    return duration_of(pcs.spec.template.termination_delay) or _DEFAULT_DELAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from shared_api import names
+from shared_api import durations, names
 from shared_api.models import template_rules
 from shared_api.models.cel import some
 from shared_api.models.clique_template import (
@@ -62,7 +62,7 @@ class HeadlessServiceConfig(KubeModel):
     """Whether pods have their DNS name before they are ready."""
 
 
-_DURATION = "^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h))+$"
+_DURATION = f"^{durations.PATTERN}$"
 
 Duration = Annotated[
     str,

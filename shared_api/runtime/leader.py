@@ -10,7 +10,10 @@ ends or fails, the lease is given back; a holder that does no work does not exis
 
 import asyncio
 import contextlib
+import os
 import random
+import socket
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -26,6 +29,11 @@ from shared_api.runtime.lease import Lease, LeaseStore
 from shared_api.runtime.telemetry import Telemetry
 
 log = structlog.stdlib.get_logger(__name__)
+
+
+def replica_identity() -> str:
+    """Return a name for this process that no other process ever had."""
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
 
 
 class LeadershipLost(Exception):  # noqa: N818 - it is a fact, not a fault

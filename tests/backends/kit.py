@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from backend_controllers.contract import Backend, Options
-from backend_controllers.generic.process import Process, identity, lease_of
+from backend_controllers.generic.process import Process, lease_of
 from backend_controllers.settings import LeaderElection, ServerSettings, Settings, Timing
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
-from shared_api.runtime.leader import Elector
+from shared_api.runtime.leader import Elector, replica_identity
 from shared_api.runtime.telemetry import Telemetry
 from tests.core.kit import Writes
 
@@ -113,7 +113,7 @@ async def running_backend(
     async with client_type(access, observe=observe) as client, Client(access) as election:
         elector = None
         if settings.leader_election.enabled:
-            elector = Elector(election, lease_of(backend, settings), identity(), telemetry)
+            elector = Elector(election, lease_of(backend, settings), replica_identity(), telemetry)
         process = Process(backend, settings, client, telemetry, elector)
         async with asyncio.TaskGroup() as group:
             group.create_task(process.run())

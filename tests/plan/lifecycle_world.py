@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace as replace_struct
 
-from core_operator.plan.durations import duration
 from core_operator.plan.expansion import CliqueInstance, Expansion, expand
 from core_operator.plan.history import StoredRevision, set_hash, stored_revision, template_hashes
 from core_operator.plan.podcliques import group_podclique, standalone_podclique
@@ -18,7 +17,12 @@ from core_operator.plan.progress import plan_progress
 from core_operator.plan.revisions import revision_manifest
 from core_operator.plan.statuses.conditions import find
 from core_operator.plan.statuses.podclique import podclique_status
-from core_operator.plan.termination import breaches_of, overdue, pods_to_terminate
+from core_operator.plan.termination import (
+    breaches_of,
+    overdue,
+    pods_to_terminate,
+    termination_delay,
+)
 from core_operator.updating import Updates
 from shared_api import names
 from shared_api.kube.pods import Pod
@@ -136,7 +140,7 @@ class World:
         progress = plan_progress(self.pcs, self._hash, replicas, {}, self.now)
         self.status = PodCliqueSetStatus.model_validate(progress.manifest())
         self._look()
-        delay = duration(self.pcs.spec.template.termination_delay)
+        delay = termination_delay(self.pcs)
         for doom in overdue(replicas, breaches_of(self.cliques.values()), delay, self.now):
             members = [self.cliques[name] for name in doom.cliques if name in self.cliques]
             assert any(not self.serves(member.metadata.name) for member in members)

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from core_operator.plan.durations import duration
 from core_operator.plan.statuses.breach import (
     Health,
     Tolerance,
@@ -14,6 +13,7 @@ from core_operator.plan.statuses.breach import (
 )
 from core_operator.plan.statuses.conditions import Observation, find
 from shared_api import names
+from shared_api.durations import duration_of
 from shared_api.models import Condition
 from tests.plan.pod_samples import NOW
 
@@ -111,7 +111,7 @@ def test_what_was_terminated_does_not_count_before_it_was_ready_again() -> None:
     [("90s", 90), ("1h30m", 5400), ("250ms", 0.25), ("1.5m", 90), ("99999999h", 315360000)],
 )
 def test_durations_are_read_as_go_writes_them(text: str, seconds: float) -> None:
-    assert duration(text).total_seconds() == seconds
+    assert duration_of(text) == timedelta(seconds=seconds)
 
 
 def test_a_deadline_is_on_a_full_second() -> None:

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from core_operator.plan.statuses.reasons import Blocked, Blocking
 from shared_api import names
 from shared_api.models import Condition
+from shared_api.truncation import truncated
 
 _MESSAGE_LIMIT = 1024
 
@@ -43,7 +44,7 @@ class Observation:
             type=kind,
             status=status,
             reason=reason,
-            message=shortened(message, _MESSAGE_LIMIT),
+            message=truncated(message, _MESSAGE_LIMIT),
             last_transition_time=self.now.replace(microsecond=0),
             **({} if self.generation is None else {"observed_generation": self.generation}),
         )
@@ -91,8 +92,3 @@ def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
 def rendered(conditions: Sequence[Condition]) -> list[JsonValue]:
     """The list as it is applied, in an order that does not depend on who built it."""
     return [condition.manifest() for condition in sorted(conditions, key=lambda c: c.type)]
-
-
-def shortened(text: str, limit: int) -> str:
-    """The text, or as much of it as a person would read."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -18,6 +18,7 @@ from core_operator.plan.startup_order import awaited_by
 from shared_api import names
 from shared_api.kube.pods import ContainerStatus, Pod
 from shared_api.models import Condition, PodGang
+from shared_api.truncation import truncated
 
 _INSUFFICIENT = re.compile(r"Insufficient ([A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?)")
 # kube-scheduler puts the number of nodes before the causes, and why preempting does not help after.
@@ -295,8 +296,7 @@ def _told(condition: Condition, otherwise: str) -> str:
 
 
 def _cut(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _CAUSE_LIMIT else f"{words[: _CAUSE_LIMIT - 1]}…"
+    return truncated(" ".join(text.split()), _CAUSE_LIMIT)
 
 
 def worst(found: Iterable[Blocked]) -> Blocked | None:

@@ -18,8 +18,7 @@ from backend_controllers.kai.api import (
     ObservedTopology,
     pod_group_name,
 )
-from backend_controllers.kai.features import Features, KaiOptions
-from backend_controllers.kai.translation import Speech
+from backend_controllers.kai.features import Features, KaiInstallation, KaiOptions
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
@@ -40,8 +39,8 @@ V0_16 = Features(delays=False)
 V0_17 = Features()
 
 
-def speech(features: Features = V0_17, **options: Any) -> Speech:
-    return Speech(features, KaiOptions(**options))
+def speech(features: Features = V0_17, **options: Any) -> KaiInstallation:
+    return KaiInstallation(features, KaiOptions(**options))
 
 
 def pack(required: str | None = None, preferred: str | None = None) -> Object:

@@ -20,7 +20,11 @@ from backend_controllers.koordinator.api import (
     ObservedTopology,
 )
 from backend_controllers.koordinator.membership import gang_groups, pod_group_name
-from backend_controllers.koordinator.options import Features, KoordinatorOptions, Speech
+from backend_controllers.koordinator.options import (
+    Features,
+    KoordinatorInstallation,
+    KoordinatorOptions,
+)
 from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.podgangs import PodGang
@@ -35,8 +39,8 @@ UID = "0b6c1d9e-5f7a-4c7e-9d64-0c2a7d0f5a11"
 RACK, ZONE = "example.com/rack", "topology.kubernetes.io/zone"
 
 
-def speech(features: Features | None = None, **options: Any) -> Speech:
-    return Speech(features or Features(), KoordinatorOptions(**options))
+def speech(features: Features | None = None, **options: Any) -> KoordinatorInstallation:
+    return KoordinatorInstallation(features or Features(), KoordinatorOptions(**options))
 
 
 def pack(required: str | None = None, preferred: str | None = None) -> Object:

@@ -16,8 +16,7 @@ from backend_controllers.volcano.api import (
     ObservedPodGroup,
     ObservedQueue,
 )
-from backend_controllers.volcano.features import Features, VolcanoOptions
-from backend_controllers.volcano.translation import Speech
+from backend_controllers.volcano.features import Features, VolcanoInstallation, VolcanoOptions
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
@@ -38,8 +37,8 @@ V1_10 = Features(sub_groups=False, nested=False, topology=False)
 V1_0 = Features(sub_groups=False, nested=False, topology=False, tasks=False)
 
 
-def speech(features: Features = V1_14, **options: Any) -> Speech:
-    return Speech(features, VolcanoOptions(**options))
+def speech(features: Features = V1_14, **options: Any) -> VolcanoInstallation:
+    return VolcanoInstallation(features, VolcanoOptions(**options))
 
 
 def pack(required: str | None = None, preferred: str | None = None) -> Object:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import Dialect, Translation
-from backend_controllers.volcano.api import CLIQUES, gang_of_clique
+from backend_controllers.contract import Dialect, Translation, gang_of_clique
+from backend_controllers.volcano.api import CLIQUES
 from backend_controllers.volcano.detection import detect
 from backend_controllers.volcano.features import VolcanoOptions
 from backend_controllers.volcano.translation import translate

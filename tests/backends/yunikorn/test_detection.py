@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.contract import Dialect, Options, Served
+from backend_controllers.contract import Dialect, Options, Served, gang_of_clique
 from backend_controllers.yunikorn import BACKEND
 from backend_controllers.yunikorn.api import (
     CLIQUES,
@@ -10,7 +10,6 @@ from backend_controllers.yunikorn.api import (
     KEY_GROUPS,
     KEY_PLACEHOLDER_OF,
     clique_of_event,
-    gang_of_clique,
     gang_of_placeholder,
     pod_of_event,
 )
