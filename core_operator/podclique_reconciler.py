@@ -179,7 +179,7 @@ class PodCliqueReconciler:
         key, turns = key_of(found), self._shop.turns
         of_gang = ObjectKey(key.namespace, gang.metadata.name)
         if prepared and turns.may_create(of_gang):
-            await self._ensure_it_stays(found, Behalf(key, found.metadata.uid))
+            await self._ensure_it_stays(found, Behalf(key, identity(kinds.CLIQUES, found)))
 
         denied = False
 

@@ -334,7 +334,9 @@ class Cache(Generic[T]):
         for handler in self._unreadable_handlers:
             self._call(handler, old, new)
 
-    def _call(self, handler: Callable[[P | None, P | None], None], old: P | None, new: P | None) -> None:
+    def _call(
+        self, handler: Callable[[P | None, P | None], None], old: P | None, new: P | None
+    ) -> None:
         try:
             handler(old, new)
         except Exception as error:  # noqa: BLE001 - one object must not end the watch of all

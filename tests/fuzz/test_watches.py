@@ -50,7 +50,10 @@ async def _watch(name: str, number: int, poison: Poison) -> None:
     world = World(SCHEDULERS[name])
     source, cache, run = world.watches[number]
     first, second, third = (_neighbour(source, text) for text in ("first", "second", "third"))
-    places = [ObjectKey(one.manifest["metadata"].get("namespace", ""), one.name) for one in (first, second, third)]
+    places = [
+        ObjectKey(one.manifest["metadata"].get("namespace", ""), one.name)
+        for one in (first, second, third)
+    ]
     world.put(first)
     world.put(poison)
     world.put(second)

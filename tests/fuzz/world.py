@@ -50,9 +50,7 @@ def _koordinator() -> Served:
     layers = {"networkTopologySpec": {"items": {"properties": {"labelKey": {}}}}}
     specs: list[Object] = [group, {}, layers]
     places = [(kind.group, kind.version, kind.plural) for kind in kinds]
-    schemas: list[Object] = [
-        {"properties": {"spec": {"properties": fields}}} for fields in specs
-    ]
+    schemas: list[Object] = [{"properties": {"spec": {"properties": fields}}} for fields in specs]
     return Served(frozenset(places), dict(zip(places, schemas, strict=True)))
 
 
@@ -78,9 +76,7 @@ def _named(name: str, **body: Any) -> Object:
 
 
 SCHEDULERS = {
-    "default": Scheduler(
-        default_backend.BACKEND, default_served(*V136, kept=(TOPOLOGY, PRIORITY))
-    ),
+    "default": Scheduler(default_backend.BACKEND, default_served(*V136, kept=(TOPOLOGY, PRIORITY))),
     "kai": Scheduler(
         kai.BACKEND,
         KAI["0.17"],
@@ -255,9 +251,7 @@ class World:
             spec, status = stored.get("spec") or {}, stored.get("status") or {}
             if spec.get("schedulingGates") or status.get("phase") or "poison" in stored:
                 continue
-            conditions = [
-                {"type": kind, "status": "True"} for kind in ("PodScheduled", "Ready")
-            ]
+            conditions = [{"type": kind, "status": "True"} for kind in ("PodScheduled", "Ready")]
             status = {"phase": "Running", "conditions": conditions}
             self.shelf.put(PODS, {**stored, "spec": {**spec, "nodeName": "node"}, "status": status})
 
@@ -272,20 +266,19 @@ def _managers_are(module: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def running(scheduler: Scheduler, before: Callable[[World], Iterable[object]]) -> AsyncIterator[World]:
+async def running(
+    scheduler: Scheduler, before: Callable[[World], Iterable[object]]
+) -> AsyncIterator[World]:
     """A world whose watches are open; `before` fills the server first."""
     world = World(scheduler)
     tuple(before(world))
     async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(run()) for _, _, run in world.watches
-        ]
+        tasks = [group.create_task(run()) for _, _, run in world.watches]
         try:
             yield world
         finally:
             for task in tasks:
                 task.cancel()
-
 
 
 @cache
