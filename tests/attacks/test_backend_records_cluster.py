@@ -6,6 +6,7 @@ import pytest
 
 from core_operator.caches import GANGS
 from local_cluster.cluster import Cluster
+from local_cluster.hand_written_gang import gang_objects
 from shared_api import names
 from tests.attacks.conftest import TakenOver
 from tests.attacks.kit import APPLY
@@ -145,7 +146,7 @@ async def test_a_later_record_without_a_lease_takes_no_gang_even_without_policie
     assert victim.one(GANGS, "w-0").metadata.labels[names.LABEL_SCHEDULER_BACKEND] == "kai"
     assert selected("v-0")["status"] == "False"
     assert "it has no Lease" in selected("v-0")["message"]
-    assert victim.pods == []
+    assert not victim.pods_of("v-0-a")
 
 
 def test_a_backend_cannot_write_the_status_of_gangs_of_others(
@@ -176,6 +177,25 @@ def test_a_backend_cannot_say_what_core_says_of_its_own_gangs(
         assert refusal.endswith("and podPreparations; core writes the rest")
     own = {"conditions": [_said(names.CONDITION_PROGRAMMED)], "phase": "Running"}
     assert not attacker.applied(_gang(own), "--subresource=status")
+
+
+def test_a_backend_cannot_touch_objects_of_its_scheduler_that_are_not_of_a_gang(
+    product: Cluster, home: str, taken_over: TakenOver
+) -> None:
+    tenant, attacker = Person(product, home), taken_over("backend-default")
+    foreign, _ = gang_objects("batch", home, 1)
+    ending = (
+        " is controlled by no PodGang: a backend creates, changes and deletes only objects of gangs"
+    )
+    assert attacker.refusal("create", "-f", "-", input=foreign) == f"Workload batch{ending}"
+    tenant.do("create", "-f", "-", input=foreign)
+    assert attacker.refusal("delete", "workloads/batch") == f"Workload batch{ending}"
+    gang = {**_gang({}), "name": "w-0", "uid": "u", "controller": True}
+    owner = {key: gang[key] for key in ("apiVersion", "kind", "name", "uid", "controller")}
+    foreign["metadata"]["ownerReferences"] = [owner]
+    assert attacker.applied(foreign) == f"Workload batch{ending}"
+    foreign["metadata"]["name"] = "own"
+    attacker.do("create", "-f", "-", input=foreign)
 
 
 def _on(scheduler: str) -> Object:
