@@ -64,18 +64,21 @@ class ServerSettings(Section):
     """Port of /metrics with `metricsCertificates`; 0 takes any free one."""
 
     review_cache_seconds: Annotated[float, Field(gt=0, le=300)] = 30.0
-    """How long an answer of the cluster about a token is used again. A revoked right ends after this time."""
+    """How long the answer of the API server about a token is cached. A revoked right ends after this time."""
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
-    """Let a program be told on its command line what a Deployment knows and a file cannot."""
-    said = "instead of that of the settings"
-    parser.add_argument("--host", help=f"address to listen on, {said}")
-    parser.add_argument("--metrics-certificates", metavar="DIRECTORY", help=f"server's, {said}")
+    """Add the options that a Deployment sets: what differs by replica, and what a component adds."""
+    parser.add_argument("--host", help="address to listen on, instead of server.host")
+    parser.add_argument(
+        "--metrics-certificates",
+        metavar="DIRECTORY",
+        help="directory with tls.crt and tls.key, instead of server.metricsCertificates",
+    )
 
 
 def with_server_arguments(server: ServerSettings, given: argparse.Namespace) -> ServerSettings:
-    """Return the settings with what was given on the command line."""
+    """Return the settings, with the options of the command line in place of theirs."""
     named = {"host": given.host, "metrics_certificates": given.metrics_certificates}
     return server.model_copy(update={key: value for key, value in named.items() if value})
 

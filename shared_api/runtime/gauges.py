@@ -61,7 +61,7 @@ class LiveGauges(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Ask the owners now."""
-        # Families are rendered one by one, and owners may come and go in between.
+        # Other tasks run between two families, and may add a reader.
         for name, reads in list(self._reads.items()):
             help_, labels = LIVE[name]
             family = GaugeMetricFamily(name, help_, labels=labels)

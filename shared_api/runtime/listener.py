@@ -1,11 +1,11 @@
-"""Answers HTTP requests on one port, whoever connects and whatever they send.
+"""Answers HTTP requests on one port, at a bounded cost.
 
-It owns the socket and every connection of it. The loop that it runs on also renews the Lease, so all
-work is bounded: a connection carries one request and lives for at most `Limits.seconds`, a request
-head has at most `Limits.head` bytes, and at most `Limits.connections` are open. A full listener makes
-room for the next connection by closing the one that has sent no request for the longest time, or
-else the oldest. So neither idle sockets nor slow readers keep a probe out. TLS begins after that
-count, since each TLS connection has buffers of 256 KiB from its first byte on.
+It owns the listening socket and its connections, and knows no page. The event loop that it runs on
+also renews the Lease, so everything has a limit: a connection carries one request and lives for
+`Limits.seconds`, a request has `Limits.head` bytes, and `Limits.connections` are open at once. At
+that limit the next connection closes the one that has sent no request for the longest time, or else
+the oldest one. So neither idle sockets nor slow readers keep a probe out. A connection is counted
+before its TLS handshake, since TLS allocates buffers of 256 KiB for each.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ log = structlog.stdlib.get_logger(__name__)
 
 _BACKLOG = 1024
 _PAUSE_SECONDS = 0.1
-"""Rest after a failed accept: the process has no free file descriptor, and asking at once spins."""
+"""Pause after a failed accept: without a free file descriptor the next one fails at once."""
 _TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What strangers may use."""
+    """How much callers may use."""
 
     connections: int = 128
     seconds: float = 10.0
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer; the text of one that failed is its status, unless it says more."""
+    """An answer; without a text it shows its status."""
 
     status: int
     text: bytes = b""
@@ -112,12 +112,12 @@ class Listener:
             async with asyncio.TaskGroup() as group:
                 while True:
                     connection = await _accepted(self._socket)
-                    self._make_room()
+                    self._close_one_at_the_limit()
                     task = group.create_task(self._serve(connection))
                     self._open[task] = self._idle[task] = None
                     task.add_done_callback(self._forget)
 
-    def _make_room(self) -> None:
+    def _close_one_at_the_limit(self) -> None:
         if len(self._open) >= self._limits.connections:
             oldest = next(iter(self._idle or self._open))
             self._forget(oldest)
@@ -128,7 +128,7 @@ class Listener:
         self._idle.pop(task, None)
 
     async def _serve(self, connection: socket.socket) -> None:
-        """Answer one request; whoever breaks off or is too slow gets nothing more."""
+        """Answer one request, unless the caller disconnects or is too slow."""
         try:
             async with asyncio.timeout(self._limits.seconds):
                 reader = asyncio.StreamReader(limit=self._limits.head)
@@ -142,7 +142,7 @@ class Listener:
         except (OSError, asyncio.IncompleteReadError):
             return
         except Exception:
-            # Whatever a stranger's bytes lead to, it must not end the process.
+            # A defect that a request triggers must not end the process.
             log.exception("a connection failed")
 
     async def _opened(
@@ -174,7 +174,7 @@ class Listener:
 
 
 class _Head:
-    """What the parser finds."""
+    """The URL and the headers that the parser finds."""
 
     def __init__(self) -> None:
         self.url = b""
@@ -190,7 +190,7 @@ class _Head:
 def _parsed(head: bytes) -> tuple[bytes, Request]:
     found = _Head()
     parser = httptools.HttpRequestParser(found)
-    # HTTP lets a server ignore the wish for another protocol.
+    # HTTP lets a server ignore an Upgrade header.
     with contextlib.suppress(httptools.HttpParserUpgrade):
         parser.feed_data(head)
     url = httptools.parse_url(found.url)
@@ -199,7 +199,7 @@ def _parsed(head: bytes) -> tuple[bytes, Request]:
 
 
 async def _accepted(listening: socket.socket) -> socket.socket:
-    """Wait for one connection: between two of them everything else gets its turn."""
+    """Return the next connection. Other tasks run between two of them, also in a flood."""
     while True:
         try:
             connection, _ = await asyncio.get_running_loop().sock_accept(listening)

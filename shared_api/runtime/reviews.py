@@ -1,10 +1,10 @@
 """Asks the cluster who may read the metrics.
 
-A caller's bearer token goes to a TokenReview, which names its user, and the user to a
-SubjectAccessReview of the verb `get` on the path /metrics, as in kube-rbac-proxy. Without an answer
-of the API server nobody gets in. Answers are kept for a short time, by a hash of the token and never
-by the token. They are bounded in number, those that allow apart from those that refuse: whoever
-guesses tokens displaces no scraper.
+A TokenReview returns the user of a caller's bearer token, and a SubjectAccessReview tells whether
+that user may `get` the path, as in kube-rbac-proxy. Without both answers of the API server the caller
+is refused. Answers are cached for a short time, by a hash of the token and never by the token. The
+number of cached answers is bounded, separately for allowed and refused callers, so that guessed
+tokens evict no scraper.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ SUBJECT_ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
 ALLOWED, UNAUTHENTICATED, FORBIDDEN, UNANSWERED = 200, 401, 403, 503
-"""The status codes that a review results in."""
+"""The HTTP status codes of the outcomes."""
 _MOST_KEPT = 256
-"""Answers of each kind that are kept."""
+"""Cached answers, for allowed and for refused callers each."""
 _AT_ONCE = 2
-"""Reviews at the same time, of the 16 requests that a process may have in flight."""
+"""Concurrent reviews: few of the 16 requests that a process has in flight at most."""
 _SECONDS = 5.0
-"""Time for a review with its turn; a connection lives twice as long."""
+"""Deadline of a review and its wait for a turn: half of the life of a connection."""
 
 
 class _User(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class _AccessReview(msgspec.Struct, frozen=True):
 
 
 class Reviews:
-    """The answers of one cluster about one path."""
+    """The answers of one cluster, with their cache."""
 
     def __init__(
         self, client: Client, field_manager: str, *, keep_seconds: float, clock: Clock = SYSTEM
@@ -81,7 +81,7 @@ class Reviews:
         self._fails = False
 
     async def status(self, authorization: str, path: str) -> int:
-        """Return the status code that a request with this Authorization header deserves."""
+        """Return the status code for a request with this Authorization header."""
         scheme, _, token = authorization.partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token or not token.isascii():
@@ -91,14 +91,12 @@ class Reviews:
             return kept
         try:
             async with asyncio.timeout(_SECONDS), self._turns:
-                # Scrapers with the same token wait together; the first one asks for all.
+                # Another request with the same token may have got the answer meanwhile.
                 if (kept := self._kept(key)) is None:
                     kept = self._keep(key, await self._ask(token, path))
         except (KubeError, TimeoutError) as error:
             if not self._fails:
-                log.warning(
-                    "metrics are refused: the API server reviews no token", error=str(error)
-                )
+                log.warning("metrics are refused: no answer to a token review", error=str(error))
             self._fails = True
             return UNANSWERED
         self._fails = False

@@ -1,8 +1,8 @@
-"""What it takes to serve metrics by TLS to those whom the cluster allows: a certificate and reviews.
+"""The certificate and the reviews with which metrics are served by TLS.
 
-The certificate comes from files, as cert-manager or a Secret mounts them, and is loaded again when
+The certificate comes from files, as the kubelet mounts them from a Secret, and is loaded again when
 they change. None is made here: a scraper cannot verify a certificate that is new at every start, and
-would hand its token to whoever answers.
+would send its token to any server.
 """
 
 import ssl
@@ -56,7 +56,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class SecureMetrics:
-    """Where and how metrics are served by TLS."""
+    """Everything that a server needs to serve metrics by TLS."""
 
     port: int
     certificate: Certificate
@@ -64,11 +64,11 @@ class SecureMetrics:
 
     @classmethod
     def of(cls, settings: ServerSettings, client: Client, field_manager: str) -> Self | None:
-        """Return what the settings ask for; None if metrics are served to anyone."""
+        """Return what the settings ask for; None if metrics are not secured."""
         if settings.metrics_certificates is None:
             return None
         reviews = Reviews(
-            # A scraper gives up soon, and a review is a small request.
+            # A scraper waits for it, with a timeout of a few seconds.
             client.at(Urgency.FINISH),
             field_manager,
             keep_seconds=settings.review_cache_seconds,

@@ -93,10 +93,15 @@ def core_process(cluster: Cluster, directory: Path, name: str, *, secured: bool)
         yield Pages(int(str(port)), int(str(server.get("metricsPort", port))), tls)
 
 
-def secure_rights(cluster: Cluster) -> None:
-    """Apply what the component grants."""
-    rights = DEPLOY / "components" / "secure-metrics" / "rbac.yaml"
-    cluster.kubectl("apply", "--server-side", "-f", str(rights))
+@contextlib.contextmanager
+def review_rights(cluster: Cluster) -> Iterator[None]:
+    """Grant what the component `secure-metrics` grants, as long as the block lasts."""
+    rights = str(DEPLOY / "components" / "secure-metrics" / "rbac.yaml")
+    cluster.kubectl("apply", "--server-side", "-f", rights)
+    try:
+        yield
+    finally:
+        cluster.kubectl("delete", "-f", rights)
 
 
 def token_of(cluster: Cluster, name: str, namespace: str) -> str:
