@@ -128,9 +128,9 @@ async def test_a_gang_with_one_pod_that_is_not_gated_gives_back_nothing(state: P
 async def test_a_gang_whose_gates_are_being_removed_gives_back_nothing() -> None:
     stage = Stage()
     with stage.quota.lifts.to(stage.has_pod(0)):
-        stage.constrained(turn=None)
-        stage.turns.withdraw(GANG, CLIQUE)
-        stage.turns.ask(ObjectKey(GANG.namespace, "other"), "other")
+        stage.constrained(turn=GANG)
+        stage.turns.refused(GANG, CLIQUE, forbidden(f"exceeded quota: {QUOTA}"), now=9.0)
+        stage.time = 9.0
         await stage.quota.reconcile(NAMESPACE)
     assert stage.client.writes == []
 
