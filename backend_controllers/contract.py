@@ -299,4 +299,7 @@ class Backend:
     detect: Callable[[Served, Options], Dialect | Absent]
     """Chooses the dialect. The options are of the type below."""
     options: type[Options] = Options
+    pod_keys: tuple[str, ...] | None = None
+    """Labels and annotations that its preparations set: whole keys, or a domain as `example.com/`. Its
+    ClusterRole must grant the same ones, and the policies compare them."""
     release: ReleaseRules = field(default_factory=ReleaseRules)

@@ -45,7 +45,7 @@ def assemble(
     address = Address(settings.server.host, settings.server.port)
     manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
     caches = watch_all(manager, compute_domains=settings.network.auto_mnnvl_enabled)
-    view = View(caches, settings.backends.default)
+    view = View(caches, settings.backends.default, settings.backends.accepted)
     shop = Workshop(
         settings,
         client,

@@ -10,6 +10,7 @@ the watch is broken nobody can tell at all. Gangs are not touched here: they see
 from dataclasses import dataclass
 
 from core_operator import caches as kinds
+from core_operator.plan.backends import outranked
 from core_operator.plan.statuses.conditions import Observation, rendered
 from core_operator.status_reconcilers import status_of
 from core_operator.view import condition
@@ -60,7 +61,7 @@ class BackendReconciler:
             reason=names.REASON_BACKEND_AVAILABLE
             if liveness.alive
             else names.REASON_BACKEND_UNAVAILABLE,
-            message=liveness.message,
+            message=liveness.message + self._ambiguity(record),
         )
         manifest = status_of(record, {"conditions": rendered((available,))})
         await self._applier.apply_status(self._target, manifest, Behalf(key))
@@ -68,13 +69,20 @@ class BackendReconciler:
             self._shop.tell(record, available.reason, available.message, warning=not liveness.alive)
         return Result(requeue_after=liveness.good_for) if liveness.good_for else None
 
+    def _ambiguity(self, record: SchedulerBackend) -> str:
+        others = outranked(record.metadata.name, self._shop.view.backends())
+        return f"; scheduler names that another backend answers for: {others}" if others else ""
+
     def _liveness(self, record: SchedulerBackend, said: Condition | None) -> Liveness:
+        known = self._shop.view.backends().get(record.metadata.name)
+        if known is not None and known.refusal:
+            return Liveness(alive=False, message=f"it is not accepted: {known.refusal}")
         conditions = record.status.conditions if record.status is not None else ()
         ready = condition(conditions, names.CONDITION_READY)
         if ready is not None and ready.status == "False":
             return Liveness(alive=False, message=f"it says that it is not ready: {ready.message}")
         if record.spec.lease is None:
-            return Liveness(alive=True, message="it has no Lease, and counts as alive")
+            return Liveness(alive=False, message="it has no Lease")
         return self._by_lease(ObjectKey(record.spec.lease.namespace, record.spec.lease.name), said)
 
     def _by_lease(self, key: ObjectKey, said: Condition | None) -> Liveness:

@@ -40,6 +40,7 @@ from core_operator.plan.preparation import (
     Preparation,
     patch_for,
     preparation_of,
+    preparation_refusal,
     reference_to,
 )
 from core_operator.plan.startup_order import Waiter, in_order
@@ -200,7 +201,13 @@ class PodCliqueReconciler:
         if not all(map(is_bound, pods)):
             preparation = preparation_of(gang, record, clique.metadata.name, minimum)
         visible = self._view.pod_names(clique.metadata.namespace or "")
-        return plan_pods(clique, pods, minimum, preparation, visible)
+        plan = plan_pods(clique, pods, minimum, preparation, visible)
+        if plan.create and (
+            refusal := preparation_refusal(record, gang.status, clique.metadata.name)
+        ):
+            note = f"pods are not prepared as backend '{preparation.backend}' wants: {refusal}"
+            self._shop.note_problem(clique, Blocked(Blocking.PODS_REFUSED, note))
+        return plan
 
     async def _restore_labels(self, clique: PodClique, pods: Iterable[Pod], behalf: Behalf) -> None:
         for pod in pods:

@@ -46,6 +46,10 @@ class Backends(Section):
     default: Label = "default"
     """Backend of sets that name neither a backend nor a scheduler."""
 
+    accepted: list[Label] = Field(default_factory=list)
+    """Names of the backends whose records are used; empty: all. A record of another name is never
+    chosen and says so in its condition Available."""
+
     stale_after_seconds: Annotated[Seconds, Field(le=9)] = 6.0
     """A backend whose Lease was not renewed for so long is unavailable; a Lease that asks for less
     gets less. Below 10, the time in which the loss of a backend must be seen."""

@@ -7,12 +7,13 @@ of is worked out once for each version of the set and of its scaling groups, and
 after that: a set of thousands of gangs is asked about by each of them.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from core_operator.caches import CLIQUES, GROUPS, OWNER, SETS, Caches, Revision, Stray
 from core_operator.choices import Choices
+from core_operator.plan.acceptance import record_refusal
 from core_operator.plan.autoscalers import remembered_groups
 from core_operator.plan.backends import Backend, Choice
 from core_operator.plan.expansion import Expansion, GangInstance, expand
@@ -47,8 +48,11 @@ from shared_api.runtime.predicates import Watched
 class View:
     """The caches, and what follows from them."""
 
-    def __init__(self, caches: Caches, default_backend: str) -> None:
+    def __init__(
+        self, caches: Caches, default_backend: str, accepted: Collection[str] = ()
+    ) -> None:
         self.caches = caches
+        self._accepted = accepted
         self._choices = Choices(default_backend)
         self._expansions: dict[str, tuple[int | None, Expansion]] = {}
         self._revisions: dict[str, tuple[int | None, str]] = {}
@@ -110,13 +114,15 @@ class View:
         """The registered backends by name."""
         if self._backends is None:
             found = (record.object for record in self.caches.backends)
-            self._backends = {record.metadata.name: _backend(record) for record in found}
+            self._backends = {
+                record.metadata.name: _backend(record, self._accepted) for record in found
+            }
         return self._backends
 
     def record(self, backend: str | None) -> SchedulerBackendSpec | None:
-        """What a backend registered with."""
+        """What a backend registered with, if core accepts that."""
         found = self.backends().get(backend or "")
-        return None if found is None else found.record
+        return None if found is None or found.refusal else found.record
 
     def choice(self, pcs: PodCliqueSet, current: str | None, *, released: bool) -> Choice:
         """The backend for a gang of the set."""
@@ -274,13 +280,16 @@ def condition(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
     return next((found for found in conditions if found.type == kind), None)
 
 
-def _backend(record: SchedulerBackend) -> Backend:
+def _backend(record: SchedulerBackend, accepted: Collection[str]) -> Backend:
+    metadata = record.metadata
+    refusal = record_refusal(metadata.name, record.spec, accepted)
     conditions = record.status.conditions if record.status is not None else ()
     # Before core has looked at its Lease, a backend that registers is taken to be there.
     available = condition(conditions, names.CONDITION_AVAILABLE)
     is_available = available is None or available.status == "True"
     why_not = "" if is_available or available is None else available.message
-    return Backend(record.metadata.name, record.spec, is_available, why_not)
+    registered = metadata.creation_timestamp
+    return Backend(metadata.name, record.spec, is_available, why_not, refusal, registered)
 
 
 def _size(group: Applied[PodCliqueScalingGroup]) -> object:

@@ -220,7 +220,12 @@ def readiness_differs(
     """A backend's record says something that its liveness follows from."""
     if old is None or new is None:
         return True
-    return more_than_status(old, new) or _ready(old.object) != _ready(new.object)
+    # Its own condition, too: one that somebody else wrote is put right.
+    return (
+        more_than_status(old, new)
+        or _ready(old.object) != _ready(new.object)
+        or _available(old.object) != _available(new.object)
+    )
 
 
 def _available(record: SchedulerBackend) -> object:

@@ -19,6 +19,7 @@ BACKEND = Backend(
     questions=QUESTIONS,
     detect=detect,
     options=DefaultOptions,
+    pod_keys=("scheduler.grove.io/",),
 )
 
 __all__ = ["BACKEND"]

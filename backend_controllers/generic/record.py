@@ -32,6 +32,7 @@ def record_manifest(
         scheduler_names=backend.scheduler_names,
         capabilities=tuple(sorted(answer.capabilities)),
         preparation=answer.preparation,
+        pod_keys=backend.pod_keys,
         scheduling_gate=backend.scheduling_gate,
     )
     more: dict[str, object] = {}

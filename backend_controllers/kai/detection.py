@@ -158,4 +158,5 @@ BACKEND = Backend(
     ),
     detect=detect,
     options=KaiOptions,
+    pod_keys=("kai.scheduler/", KEY_POD_GROUP),
 )

@@ -20,6 +20,7 @@ from backend_controllers.koordinator.api import (
     BACKEND_NAME,
     DEVICES,
     GATE,
+    KEY_POD_GROUP,
     PODGROUPS,
     QUOTAS,
     RESERVATIONS,
@@ -130,6 +131,7 @@ BACKEND = Backend(
     ),
     detect=detect,
     options=KoordinatorOptions,
+    pod_keys=("quota.scheduling.koordinator.sh/", "scheduling.koordinator.sh/", KEY_POD_GROUP),
     release=ReleaseRules(
         surplus=SurplusRelease.AFTER_SCHEDULED, programs=ProgramsRelease.AFTER_RELEASE
     ),

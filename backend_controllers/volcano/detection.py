@@ -160,6 +160,7 @@ BACKEND = Backend(
     questions=Questions(definitions=tuple(map(str, (PODGROUPS, QUEUES, HYPERNODES)))),
     detect=detect,
     options=VolcanoOptions,
+    pod_keys=("scheduling.k8s.io/", "scheduling.volcano.sh/", "volcano.sh/"),
     # Volcano takes pods in the order of their age, and room that surplus pods take may be what
     # the gang lacks.
     release=ReleaseRules(surplus=SurplusRelease.AFTER_SCHEDULED),

@@ -97,6 +97,7 @@ BACKEND = Backend(
     questions=Questions(),
     detect=detect,
     options=YuniKornOptions,
+    pod_keys=("yunikorn.apache.org/",),
     release=ReleaseRules(
         surplus=SurplusRelease.AFTER_SCHEDULED,
         member_lost=MemberLost.RECREATE_GANG,

@@ -12,11 +12,14 @@ look at those pods.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from core_operator.plan.topology import required_capabilities
 from shared_api import names
 from shared_api.models import PodCliqueSet, SchedulerBackendSpec
+
+_LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,10 @@ class Backend:
     record: SchedulerBackendSpec
     available: bool
     why_not: str
+    refusal: str = ""
+    """Why core does not use its record; such a backend is never chosen."""
+    registered: datetime | None = None
+    """When its record was created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +150,13 @@ def _refused(
     current: str | None,
 ) -> Choice:
     """No candidate will do: the gang waits where it is, or else with the first known one."""
-    known = [name for name in flaws if name in backends]
+    known = [name for name in flaws if name in backends and not backends[name].refusal]
     chosen = current if current in known else next(iter(known), None)
     named = chosen or next(iter(flaws))
     message = "; ".join((flaws[named].text, *(f.text for n, f in flaws.items() if n != named)))
     if any(name not in backends for name in flaws):
-        message += f"; known: {', '.join(sorted(backends)) or 'none'}"
+        used = sorted(name for name, backend in backends.items() if not backend.refusal)
+        message += f"; known: {', '.join(used) or 'none'}"
     return Choice(
         chosen,
         _scheduler_name(pcs, backends.get(named)),
@@ -162,6 +170,9 @@ def _flaw(name: str, needs: frozenset[str], backends: Mapping[str, Backend]) -> 
     backend = backends.get(name)
     if backend is None:
         return _Flaw(names.REASON_BACKEND_UNKNOWN, f"no backend '{name}'")
+    if backend.refusal:
+        text = f"backend '{name}' is not accepted: {backend.refusal}"
+        return _Flaw(names.REASON_BACKEND_UNKNOWN, text)
     missing = sorted(needs.difference(_abilities(backend)))
     # First, since it does not pass: a backend that comes back still cannot do it.
     if missing:
@@ -218,14 +229,24 @@ def _schedulers(pcs: PodCliqueSet) -> tuple[str, ...]:
 
 
 def _answering(scheduler: str, backends: Mapping[str, Backend]) -> str | None:
-    """The backend that answers for a scheduler, the most exact of its patterns deciding."""
+    """Return the backend that answers for a scheduler, the most exact of its patterns deciding.
+
+    Of equal ones the record that was created first decides: a later one takes no names over.
+    """
     matches = [
-        ("*" in pattern or "?" in pattern, -len(pattern), name)
+        ("*" in pattern or "?" in pattern, -len(pattern), backend.registered or _LATEST, name)
         for name, backend in backends.items()
         for pattern in backend.record.scheduler_names
-        if _matches(scheduler, pattern)
+        if not backend.refusal and _matches(scheduler, pattern)
     ]
-    return min(matches)[2] if matches else None
+    return min(matches)[3] if matches else None
+
+
+def outranked(name: str, backends: Mapping[str, Backend]) -> str:
+    """Return which scheduler names of a backend another one answers for; empty if it has them all."""
+    claimed = (one for one in backends[name].record.scheduler_names if one)
+    winners = {one: _answering(one, backends) for one in claimed}
+    return ", ".join(f"{one} ({by})" for one, by in winners.items() if by not in (name, None))
 
 
 def _matches(scheduler: str, pattern: str) -> bool:
@@ -251,5 +272,6 @@ def _known(backends: Mapping[str, Backend]) -> str:
     listed = (
         f"{name} ({', '.join(pattern for pattern in backend.record.scheduler_names if pattern)})"
         for name, backend in sorted(backends.items())
+        if not backend.refusal
     )
     return ", ".join(listed) or "none"

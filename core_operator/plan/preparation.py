@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 import msgspec
 from pydantic import JsonValue
 
+from core_operator.plan.acceptance import patch_refusal
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import (
@@ -33,6 +34,7 @@ from shared_api.models import (
     PodGang,
     PodGangStatus,
     PodPatch,
+    PodPreparation,
     PreparationMode,
     SchedulerBackendSpec,
 )
@@ -173,10 +175,30 @@ def patch_for(
     """What the backend wants on the pod with this index of this group."""
     if record.preparation.mode is PreparationMode.STATIC:
         return record.preparation.of_pod(index, min_available)
-    for preparation in gang_status.pod_preparations if gang_status else ():
-        if preparation.name == group:
-            return preparation.of_pod(index, min_available)
-    return NOT_YET
+    published = _published(gang_status, group)
+    # What core does not apply counts as never published, so that no pod is made with it.
+    if published is None or _refusal(published, record):
+        return NOT_YET
+    return published.of_pod(index, min_available)
+
+
+def preparation_refusal(
+    record: SchedulerBackendSpec, gang_status: PodGangStatus | None, group: str
+) -> str:
+    """Return why what a backend published for a group is not applied; empty if it is."""
+    published = _published(gang_status, group)
+    return "" if published is None else _refusal(published, record)
+
+
+def _published(gang_status: PodGangStatus | None, group: str) -> PodPreparation | None:
+    found = gang_status.pod_preparations if gang_status else ()
+    return next((one for one in found if one.name == group), None)
+
+
+def _refusal(published: PodPreparation, record: SchedulerBackendSpec) -> str:
+    patches = (published.members, published.surplus)
+    found = (patch_refusal(one, record.pod_keys) for one in patches if one is not None)
+    return next(filter(None, found), "")
 
 
 def placeholders(gang: GangRef, group: str, index: str) -> dict[str, str]:

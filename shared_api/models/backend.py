@@ -14,8 +14,23 @@ from pydantic import Field
 
 from shared_api import names
 from shared_api.models.meta import Conditions, KubeModel, KubeObject, NamespacedName
-from shared_api.models.patch import PodPatches
+from shared_api.models.patch import RESERVED_KEYS, SCHEDULERS_KEYS, PodPatches
 from shared_api.models.schema import Int64, Markers, Rule, list_set, rules
+
+# All labels and annotations that a record has core set on pods, or remove from them.
+_KEYS = " + ".join(
+    (
+        *(
+            f"(has(self.preparation.{of}) && has(self.preparation.{of}.{kind})"
+            f" ? self.preparation.{of}.{kind}.map(k, k) : [])"
+            for of in ("members", "surplus")
+            for kind in ("labels", "annotations")
+        ),
+        "(has(self.release.afterBound) ? self.release.afterBound.dropAnnotations : [])",
+    )
+)
+_IS_RESERVED = f"k.matches('{RESERVED_KEYS}') && !k.matches('{SCHEDULERS_KEYS}')"
+_IS_LISTED = "self.podKeys.exists(p, k == p || (p.endsWith('/') && k.startsWith(p)))"
 
 _QualifiedName = Annotated[
     str,
@@ -104,6 +119,21 @@ class ReleaseRules(KubeModel):
 class SchedulerBackendSpec(KubeModel):
     """What core has to know about a scheduler."""
 
+    RULES: ClassVar = (
+        Rule(
+            check=f"!({_KEYS}).exists(k, {_IS_RESERVED})",
+            message="a backend may not set labels and annotations without a domain, or of"
+            " kubernetes.io, k8s.io and grove.io, other than those for scheduling",
+            reason="FieldValueForbidden",
+        ),
+        Rule(
+            check=f"!has(self.podKeys) || ({_KEYS}).all(k, {_IS_LISTED})",
+            message="labels and annotations of patches and afterBound must be listed in podKeys",
+            field=".podKeys",
+            reason="FieldValueForbidden",
+        ),
+    )
+
     scheduler_names: Annotated[
         tuple[Annotated[str, Field(max_length=253)], ...], list_set(at_least=1, at_most=32)
     ]
@@ -123,6 +153,13 @@ class SchedulerBackendSpec(KubeModel):
     preparation: PodPreparationSpec
     """How pods are prepared."""
 
+    pod_keys: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=317)], ...] | None,
+        list_set(at_most=16),
+    ] = None
+    """Labels and annotations that patches may set, here and in PodGangs: whole keys, or all keys of
+    a domain as `example.com/`. When absent, every key that is not reserved."""
+
     scheduling_gate: _QualifiedName
     """Gate with which core creates the pods, and which core alone removes."""
 
@@ -130,7 +167,7 @@ class SchedulerBackendSpec(KubeModel):
     """When the gate goes."""
 
     lease: NamespacedName | None = None
-    """Lease that the backend renews while it lives. Without one it counts as alive."""
+    """Lease that the backend renews while it lives. Without one it is never alive."""
 
 
 class SchedulerBackendStatus(KubeModel):

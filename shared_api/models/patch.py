@@ -12,13 +12,35 @@ from typing import Annotated
 from pydantic import Field
 
 from shared_api.models.meta import KubeModel
-from shared_api.models.schema import Markers
+from shared_api.models.schema import Markers, Rule, rules
 
 PLACEHOLDERS = ("{namespace}", "{gang}", "{gangUID}", "{incarnation}", "{group}", "{index}")
 
+# Keys of Kubernetes' domains and of ours, and keys without a domain: by those, Services and
+# NetworkPolicies of users select pods. CEL and Python both read these expressions.
+RESERVED_KEYS = r"^([^/]*|([^/]*[.])?(kubernetes[.]io|k8s[.]io|grove[.]io)/.*)$"
+SCHEDULERS_KEYS = (
+    r"^(pod-group[^/]*|([^/]*[.])?scheduling([.]sigs)?[.]k8s[.]io/.*|scheduler[.]grove[.]io/.*)$"
+)
+"""Those of the reserved keys that are for schedulers."""
+SYSTEM_CLASSES = "system-"
+"""What the names of Kubernetes' own priority classes begin with."""
+
 _Text = Annotated[str, Field(min_length=1, max_length=253)]
 # Not checked as labels: a value is one only after its placeholders are replaced.
-_TextMap = Annotated[dict[str, str], Markers({"x-kubernetes-map-type": "granular"})]
+_TextMap = Annotated[
+    dict[str, str], Markers({"x-kubernetes-map-type": "granular", "maxProperties": 32})
+]
+_PriorityClass = Annotated[
+    _Text,
+    rules(
+        Rule(
+            check=f"!self.startsWith('{SYSTEM_CLASSES}')",
+            message="priority classes of the system cannot be given to pods by a backend",
+            reason="FieldValueForbidden",
+        )
+    ),
+]
 
 
 class WorkloadReference(KubeModel):
@@ -47,7 +69,7 @@ class PodSpecPatch(KubeModel):
     scheduler_name: _Text | None = None
     """Scheduler of the pod."""
 
-    priority_class_name: _Text | None = None
+    priority_class_name: _PriorityClass | None = None
     """Priority class of the pod, for schedulers that want it equal in the whole gang."""
 
     workload_ref: WorkloadReference | None = None

@@ -39,6 +39,9 @@ _TENANT = {
 }
 
 
+APPLY = ("--server-side", "--force-conflicts", "--field-manager=attacker")
+
+
 class Attacker(Person):
     """Somebody who tries what must not work."""
 
@@ -52,6 +55,13 @@ class Attacker(Person):
             return ""
         assert "orbidden" in done.stderr or "denied request" in done.stderr, done.stderr
         return done.stderr.strip()
+
+    def applied(self, manifest: Object, *words: str) -> str:
+        """Return what a policy answers to an apply; empty if it was carried out.
+
+        Our accounts may patch and not get, which kubectl does before any other patch.
+        """
+        return self.refusal("apply", *APPLY, *words, "-f", "-", input=manifest)
 
 
 def tenant(cluster: Cluster, namespace: str, name: str = "mallory") -> Attacker:

@@ -62,6 +62,30 @@ OTHERS: dict[str, tuple[Manifest, str]] = {
         'The SchedulerBackend "example" is invalid: spec.preparation: Forbidden: members and surplus belong'
         " to mode Static; with PerGang they are in status.podPreparations of each PodGang",
     ),
+    "a backend that labels pods as applications do": (
+        scheduler_backend(preparation={"mode": "Static", "members": {"labels": {"app": "x"}}}),
+        'The SchedulerBackend "example" is invalid: spec: Forbidden: a backend may not set labels and'
+        " annotations without a domain, or of kubernetes.io, k8s.io and grove.io, other than those for"
+        " scheduling",
+    ),
+    "a backend that sets what it does not list": (
+        scheduler_backend(
+            podKeys=["example.com/"],
+            preparation={"mode": "Static", "surplus": {"annotations": {"example.org/x": "y"}}},
+        ),
+        'The SchedulerBackend "example" is invalid: spec.podKeys: Forbidden: labels and annotations of'
+        " patches and afterBound must be listed in podKeys",
+    ),
+    "a backend that gives pods a class of the system": (
+        scheduler_backend(
+            preparation={
+                "mode": "Static",
+                "members": {"spec": {"priorityClassName": "system-node-critical"}},
+            }
+        ),
+        'The SchedulerBackend "example" is invalid: spec.preparation.members.spec.priorityClassName:'
+        " Forbidden: priority classes of the system cannot be given to pods by a backend",
+    ),
     "a backend whose name is no label value": (
         changed(scheduler_backend(), {"metadata.name": "a.b"}),
         'The SchedulerBackend "a.b" is invalid: metadata.name: Invalid value: metadata.name must be usable'

@@ -9,7 +9,7 @@ from core_operator.caches import BACKENDS, GANGS
 from shared_api import names
 from shared_api.kube.client import Client, Patch, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import LEASES, Resource
 from shared_api.runtime.cache import Cache
@@ -19,6 +19,9 @@ from shared_api.runtime.watch import Reflector, Source
 Object = dict[str, Any]
 GATE = "example.com/stand-in"
 CAPABILITIES = ["Gang", "GroupMinimums"]
+_RENEWAL = 2.0
+_LONGEST = 9
+"""Seconds; core believes no Lease for longer."""
 
 
 def record(name: str, **spec: Any) -> Object:
@@ -32,6 +35,7 @@ def record(name: str, **spec: Any) -> Object:
             "capabilities": CAPABILITIES,
             "preparation": {"mode": "Static"},
             "schedulingGate": GATE,
+            "lease": {"namespace": "default", "name": f"stand-in-{name}"},
             **spec,
         },
     }
@@ -66,11 +70,18 @@ class StandIn:
         self.says = says
         self.writes = writes
         self.record = record(name, **spec)
+        # A Lease that the test names is renewed by the test.
+        key = ObjectKey(**self.record["spec"]["lease"])
+        self._heart = None if "lease" in spec else Heart(client, key, seconds=_LONGEST)
         self._manager = f"{names.FIELD_MANAGER_BACKEND_PREFIX}{name}"
         self._told: dict[str, Object] = {}
 
     async def register(self) -> None:
-        """Leave the record."""
+        """Leave the record, and a Lease that was renewed just now."""
+        if self._heart is not None:
+            with contextlib.suppress(AlreadyExists):
+                await self._heart.start()
+            await self._heart.beat()
         try:
             await self.client.apply(BACKENDS, self.record, field_manager=self._manager, force=True)
         except Invalid:
@@ -91,6 +102,8 @@ class StandIn:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(cache.run(gangs))]
             tasks.append(group.create_task(self._answer(unanswered)))
+            if self._heart is not None:
+                tasks.append(group.create_task(self._heart.keep_beating()))
             try:
                 yield
             finally:
@@ -142,6 +155,13 @@ class Heart:
             "spec": {"holderIdentity": "stand-in", "leaseDurationSeconds": self.seconds},
         }
         await self.client.create(LEASES, manifest, field_manager="test", into=PartialObject)
+
+    async def keep_beating(self) -> None:
+        """Renew it as a backend does; an outage of the server is waited out."""
+        while True:
+            await asyncio.sleep(_RENEWAL)
+            with contextlib.suppress(KubeError):
+                await self.beat()
 
     async def beat(self) -> None:
         """Renew it once."""

@@ -67,6 +67,12 @@ class Person:
         assert denied, f"not by a policy: {done.stderr}"
         return message.strip()
 
+    def invalid(self, *words: str, input: Object | None = None) -> str:
+        """Return what the schema of a kind answers; empty if the request is carried out."""
+        done = self._kubectl(*words, input=input)
+        assert done.returncode == 0 or " is invalid: " in done.stderr, done.stderr
+        return done.stderr if done.returncode else ""
+
     def until_refused(self, *words: str, input: Object | None = None) -> None:
         """Try in earnest nothing, until a policy is in force: nobody announces that."""
         for _ in range(200):

@@ -19,6 +19,7 @@ CORE_GROUPS = {
     "coordination.k8s.io",
     "events.k8s.io",
     "grove.io",
+    "policy.grove.io",
     "resource.k8s.io",
     "resource.nvidia.com",
     "scheduler.grove.io",
@@ -126,6 +127,26 @@ def test_the_gates_of_all_backends_are_guarded() -> None:
     text = (DEPLOY / "policies" / "managed-pods.yaml").read_text()
     for name in registry.MODULES:
         assert f"'{registry.find(name).scheduling_gate}'" in text
+
+
+@pytest.mark.parametrize("name", sorted(registry.MODULES))
+def test_a_backend_is_granted_what_it_registers_with_and_no_more(name: str) -> None:
+    backend = registry.find(name)
+    virtual = {
+        rule["resources"][0]: rule.get("resourceNames", [])
+        for rule in rules(DEPLOY / "backends" / name)
+        if rule["apiGroups"] == ["policy.grove.io"]
+    }
+    assert virtual["backends"] == [name]
+    assert set(virtual["schedulernames"]) == {one for one in backend.scheduler_names if one}
+    assert set(virtual["podkeys"]) == set(backend.pod_keys or ())
+
+
+@pytest.mark.parametrize("folder", ["all", "overlays/all-in-one"])
+def test_the_policies_are_in_every_overlay(folder: str) -> None:
+    text = (DEPLOY / folder / "kustomization.yaml").read_text()
+    listed = yaml.safe_load(text)["resources"]
+    assert DEPLOY / "policies" in {(DEPLOY / folder / path).resolve() for path in listed}
 
 
 def test_every_backend_is_in_all() -> None:

@@ -22,6 +22,14 @@ _SPEC = (
 _LABELS = " is managed by core: its labels grove.io/*, managed-by and part-of cannot be changed"
 
 
+def _made(person: Person, manifest: Object) -> Object:
+    """Create an object that exists, so that nobody collects what refers to it."""
+    person.do("create", "-f", "-", input=manifest)
+    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    uid = person.do("get", kind, name, "-o", "jsonpath={.metadata.uid}")
+    return {"apiVersion": manifest["apiVersion"], "kind": kind, "name": name, "uid": uid}
+
+
 def _merge(body: Object) -> tuple[str, ...]:
     return ("--type=merge", "-p", json.dumps(body))
 
@@ -78,6 +86,44 @@ def test_gates_and_labels_of_pods_are_lifted_and_bent_by_core_alone(
         "pod p is managed by core: its annotations grove.io/* cannot be changed"
     )
     core.do(*lift, ours)
+
+
+def test_nobody_but_us_makes_objects_that_our_kinds_control(policed: Cluster, space: str) -> None:
+    core, alice = Person(policed, space), Person(policed, space, "alice").empowered()
+    owner = _made(core, pcs("web", clique("a")))
+    theirs = {**owner, "controller": True}
+    for manifest in (podclique("c"), scaling_group("g"), podgang("w-0"), pod("p")):
+        del manifest["metadata"]["labels"]
+        kind = manifest["kind"]
+        manifest["metadata"]["ownerReferences"] = [theirs]
+        refusal = alice.refusal("create", "-f", "-", input=manifest)
+        name = manifest["metadata"]["name"]
+        assert refusal == (
+            f"{kind} {name} names PodCliqueSet web as its controller: only core and backends create"
+            " such objects; remove the owner reference"
+        )
+        manifest["metadata"]["ownerReferences"] = [owner]
+        alice.do("create", "-f", "-", input=manifest)
+        adopt = _merge({"metadata": {"ownerReferences": [theirs]}})
+        words = f"{kind} {name} names PodCliqueSet web"
+        assert alice.refusal("patch", f"{kind}/{name}", *adopt).startswith(words)
+        core.do("patch", f"{kind}/{name}", "--dry-run=server", *adopt)
+
+
+def test_the_controller_of_a_managed_pod_is_changed_by_core_alone(
+    policed: Cluster, space: str
+) -> None:
+    core, alice = Person(policed, space), Person(policed, space, "alice").empowered()
+    owner = _made(core, podclique("c"))
+    core.do("create", "-f", "-", input=pod("p", names.GATE_PODGANG, ownerReferences=[owner]))
+    moved = json.dumps([{"op": "replace", "path": "/metadata/ownerReferences/0/uid", "value": "v"}])
+    for patch in (
+        ("--type=json", "-p", moved),
+        _merge({"metadata": {"ownerReferences": []}}),
+    ):
+        assert alice.refusal("patch", "pod", "p", *patch) == (
+            "pod p is managed by core: its owner references cannot be changed"
+        )
 
 
 def test_a_released_gang_stays_with_its_backend_whoever_asks(policed: Cluster, space: str) -> None:

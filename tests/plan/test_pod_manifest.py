@@ -230,7 +230,7 @@ STATIC = record(
 )
 PER_GANG = record("", preparation={"mode": "PerGang"})
 PUBLISHED = PodGangStatus.model_validate(
-    {"podPreparations": [{"name": "w-0-a", "members": {"labels": {"p": "1"}}}]}
+    {"podPreparations": [{"name": "w-0-a", "members": {"labels": {"example.com/p": "1"}}}]}
 )
 
 
@@ -242,8 +242,8 @@ PUBLISHED = PodGangStatus.model_validate(
         (RECORD, None, 0, PodPatch()),
         (PER_GANG, None, 0, NOT_YET),
         (PER_GANG, PodGangStatus(), 0, NOT_YET),
-        (PER_GANG, PUBLISHED, 0, patched(labels={"p": "1"})),
-        (PER_GANG, PUBLISHED, 5, patched(labels={"p": "1"})),
+        (PER_GANG, PUBLISHED, 0, patched(labels={"example.com/p": "1"})),
+        (PER_GANG, PUBLISHED, 5, patched(labels={"example.com/p": "1"})),
     ],
 )
 def test_the_patch_comes_from_the_record_or_from_the_gang(

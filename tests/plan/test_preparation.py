@@ -143,7 +143,7 @@ def test_a_released_pod_stays_where_nothing_on_it_is_of_its_gang() -> None:
 
 
 def test_a_released_pod_stays_until_it_is_published_what_its_new_gang_wants() -> None:
-    patches = {"name": CLIQUE, "members": {"annotations": {"a": "{gangUID}"}}}
+    patches = {"name": CLIQUE, "members": {"annotations": {"example.com/a": "{gangUID}"}}}
     published = GANG.model_validate({**GANG.manifest(), "status": {"podPreparations": [patches]}})
     wanted = preparation_of(published, PER_GANG, CLIQUE, 1)
     pods = (of_gang(made(0, RELEASED, wanted)),)
@@ -178,7 +178,7 @@ def test_a_pod_that_does_not_say_what_it_was_made_with_is_held_by_any_gate(bent:
 
 
 def test_pods_wait_for_what_a_new_gang_is_told_and_do_not_count_meanwhile() -> None:
-    patches = {"name": CLIQUE, "members": {"annotations": {"a": "{gangUID}"}}}
+    patches = {"name": CLIQUE, "members": {"annotations": {"example.com/a": "{gangUID}"}}}
     published = GANG.model_validate({**GANG.manifest(), "status": {"podPreparations": [patches]}})
     pods = (made(0, GATED, preparation_of(published, PER_GANG, CLIQUE, 1)),)
     assert remade(pods, published, PER_GANG) == []

@@ -1,0 +1,187 @@
+"""A backend's account reaches its own record and its own gangs, and no other's."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from core_operator.caches import GANGS
+from local_cluster.cluster import Cluster
+from shared_api import names
+from tests.attacks.conftest import TakenOver
+from tests.attacks.kit import APPLY
+from tests.core.kit import Onlooker, clique, condition, pcs
+from tests.deploy.people import Object, Person, podgang
+
+pytestmark = pytest.mark.cluster
+
+_YUNIKORN = "backend-yunikorn"
+_LEASE = {"namespace": "grove-system", "name": "backend-kai"}
+
+
+def _record(name: str, *schedulers: str, **spec: object) -> Object:
+    members = {
+        "labels": {"app": "payments"},
+        "annotations": {"iam.example.com/role": "admin"},
+        "spec": {"schedulerName": "default-scheduler"},
+    }
+    return {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "SchedulerBackend",
+        "metadata": {"name": name},
+        "spec": {
+            "schedulerNames": list(schedulers),
+            "capabilities": ["Gang", "GroupMinimums"],
+            "preparation": {"mode": "Static", "members": members},
+            "schedulingGate": "grove.io/podgang",
+            **spec,
+        },
+    }
+
+
+def _honest(name: str, *schedulers: str, **spec: object) -> Object:
+    preparation = {"mode": "Static", "members": {"spec": {"schedulerName": "default-scheduler"}}}
+    return _record(name, *schedulers, preparation=preparation, **spec)
+
+
+def _gang(status: Object) -> Object:
+    return {
+        "apiVersion": GANGS.api_version,
+        "kind": GANGS.kind,
+        "metadata": {"name": "w-0"},
+        "status": status,
+    }
+
+
+def _said(kind: str) -> Object:
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": "Forged",
+        "message": "",
+        "lastTransitionTime": "2030-01-01T00:00:00Z",
+    }
+
+
+@pytest.fixture
+def administrator(product: Cluster) -> Iterator[Person]:
+    """Whoever installed the product, who removes the records of the test."""
+    yield Person(product, "default")
+    product.kubectl("delete", "schedulerbackends", "aaa", "kai", "yunikorn", "--ignore-not-found")
+
+
+def test_a_backend_cannot_register_a_second_backend(
+    administrator: Person, taken_over: TakenOver
+) -> None:
+    del administrator
+    attacker = taken_over(_YUNIKORN)
+    forged = _honest("aaa", "kai-scheduler", lease=_LEASE)
+    assert attacker.refusal("create", "-f", "-", input=forged) == (
+        "SchedulerBackend aaa is written by the backend of that name:"
+        " system:serviceaccount:grove-system:backend-yunikorn lacks the verb act-as on"
+        " backends.policy.grove.io/aaa"
+    )
+
+
+def test_a_backend_cannot_claim_the_scheduler_or_the_labels_of_another(
+    administrator: Person, taken_over: TakenOver
+) -> None:
+    del administrator
+    attacker = taken_over(_YUNIKORN)
+    own, keys = "yunikorn", ["yunikorn.apache.org/"]
+    assert not attacker.applied(_honest(own, "yunikorn", podKeys=keys, lease=_LEASE))
+    claim = _honest(own, "yunikorn", "kai-scheduler", podKeys=keys, lease=_LEASE)
+    assert "may not answer for kai-scheduler: " in attacker.applied(claim)
+    for key in ("iam.example.com/", "kai.scheduler/"):
+        more = _honest(own, "yunikorn", podKeys=[*keys, key], lease=_LEASE)
+        assert f"may not set {key} on pods: " in attacker.applied(more)
+    # Without a list every key that is not reserved would be its own.
+    silent = _honest(own, "yunikorn", lease=_LEASE)
+    assert "must list in spec.podKeys" in attacker.applied(silent)
+    members = {"labels": {"iam.example.com/role": "admin"}}
+    preparation = {"mode": "Static", "members": members}
+    unlisted = _record(own, "yunikorn", podKeys=keys, lease=_LEASE, preparation=preparation)
+    refusal = attacker.invalid("apply", *APPLY, "-f", "-", input=unlisted)
+    assert "must be listed in podKeys" in refusal
+
+
+def test_a_backend_cannot_declare_itself_available(
+    administrator: Person, taken_over: TakenOver
+) -> None:
+    del administrator
+    attacker, own = taken_over(_YUNIKORN), "yunikorn"
+    keys = ["yunikorn.apache.org/"]
+    assert not attacker.applied(_honest(own, "yunikorn", podKeys=keys, lease=_LEASE))
+    record: Object = {"apiVersion": "grove.io/v1alpha1", "kind": "SchedulerBackend"}
+    record["metadata"] = {"name": own}
+    for kind, is_refused in ((names.CONDITION_AVAILABLE, True), (names.CONDITION_READY, False)):
+        record["status"] = {"conditions": [_said(kind)]}
+        assert bool(attacker.applied(record, "--subresource=status")) is is_refused
+
+
+def test_nobody_can_have_a_backend_give_pods_a_class_of_the_system(administrator: Person) -> None:
+    members = {"spec": {"priorityClassName": "system-node-critical"}}
+    record = _record("aaa", "aaa", preparation={"mode": "Static", "members": members})
+    assert "classes of the system" in administrator.invalid("create", "-f", "-", input=record)
+
+
+def test_nobody_can_have_a_backend_label_pods_as_an_application(administrator: Person) -> None:
+    refusal = administrator.invalid("create", "-f", "-", input=_record("aaa", "aaa"))
+    assert "labels and annotations without a domain" in refusal
+
+
+async def test_a_later_record_without_a_lease_takes_no_gang_even_without_policies(
+    unguarded: Cluster, administrator: Person, taken_over: TakenOver, victim: Onlooker
+) -> None:
+    administrator.do("create", "-f", "-", input=_honest("kai", "kai-scheduler", lease=_LEASE))
+    attacker = taken_over(_YUNIKORN)
+    attacker.do("create", "-f", "-", input=_honest("aaa", "kai-scheduler"))
+    await victim.create(pcs("w", clique("a", podSpec=_on("kai-scheduler"))))
+    await victim.create(pcs("v", clique("a"), annotations=_asking("aaa")))
+
+    def selected(name: str) -> Object:
+        return condition(victim.get(GANGS, name), names.CONDITION_BACKEND_SELECTED)
+
+    await victim.until(lambda: selected("w-0") and selected("v-0"))
+    assert victim.one(GANGS, "w-0").metadata.labels[names.LABEL_SCHEDULER_BACKEND] == "kai"
+    assert selected("v-0")["status"] == "False"
+    assert "it has no Lease" in selected("v-0")["message"]
+    assert victim.pods == []
+
+
+def test_a_backend_cannot_write_the_status_of_gangs_of_others(
+    product: Cluster, home: str, taken_over: TakenOver
+) -> None:
+    Person(product, home).do("create", "-f", "-", input=podgang("w-0", "kai"))
+    attacker = taken_over(_YUNIKORN)
+    for status in (
+        {"conditions": [_said(names.CONDITION_PROGRAMMED)]},
+        {"podPreparations": [{"name": "w-0-a", "members": {}}]},
+    ):
+        assert attacker.applied(_gang(status), "--subresource=status") == (
+            "PodGang w-0 was given to backend kai: its status is written by core and that backend,"
+            " and not by system:serviceaccount:grove-system:backend-yunikorn"
+        )
+
+
+def test_a_backend_cannot_say_what_core_says_of_its_own_gangs(
+    product: Cluster, home: str, taken_over: TakenOver
+) -> None:
+    Person(product, home).do("create", "-f", "-", input=podgang("w-0", "yunikorn"))
+    attacker = taken_over(_YUNIKORN)
+    for status in (
+        {"conditions": [_said(names.CONDITION_RELEASED)]},
+        {"incarnation": 7},
+    ):
+        refusal = attacker.applied(_gang(status), "--subresource=status")
+        assert refusal.endswith("and podPreparations; core writes the rest")
+    own = {"conditions": [_said(names.CONDITION_PROGRAMMED)], "phase": "Running"}
+    assert not attacker.applied(_gang(own), "--subresource=status")
+
+
+def _on(scheduler: str) -> Object:
+    container = {"name": "main", "image": "registry.example.com/app:1"}
+    return {"schedulerName": scheduler, "containers": [container]}
+
+
+def _asking(backend: str) -> dict[str, str]:
+    return {names.ANNOTATION_SCHEDULER_BACKEND: backend}
