@@ -11,7 +11,7 @@ order with the old and the new value before the next delta is taken.
 import asyncio
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -36,6 +36,19 @@ Handler = Callable[[T | None, T | None], None]
 """Told of a change: the old value and the new one, either of which may be missing."""
 
 
+F = TypeVar("F", bound=Callable[..., Iterable[Hashable]])
+_OF_METADATA: set[object] = set()
+
+
+def of_metadata(indexer: F) -> F:
+    """Mark an indexer that reads only the name, the labels and the owners of an object.
+
+    It is not asked about an update that left those alone, as nearly all of a pod's do.
+    """
+    _OF_METADATA.add(indexer)
+    return indexer
+
+
 class _Entry(msgspec.Struct, Generic[T], eq=False, gc=False):
     """The place of one object, in which its value is replaced; no index notices."""
 
@@ -53,6 +66,7 @@ class Cache(Generic[T]):
         self._indexes: dict[str, dict[Hashable, dict[_Entry[T], None]]] = {
             name: {} for name in self._indexers
         }
+        self._has_metadata_index = not _OF_METADATA.isdisjoint(self._indexers.values())
         self._handlers: list[Handler[T]] = []
         self._synced = asyncio.Event()
         # The places filled since the state began to be sent; None outside of that.
@@ -201,7 +215,10 @@ class Cache(Generic[T]):
             return
         share(value, held)
         entry.value = value
+        is_alike = self._has_metadata_index and _is_filed_alike(held, value)
         for name, indexer in self._indexers.items():
+            if is_alike and indexer in _OF_METADATA:
+                continue
             before, after = tuple(indexer(held)), tuple(indexer(value))
             if before != after:
                 self._refile(name, entry, before, after)
@@ -243,6 +260,12 @@ class Cache(Generic[T]):
 def key_of(value: Projection) -> ObjectKey:
     """The namespace and name of an object."""
     return ObjectKey(value.metadata.namespace or "", value.metadata.name)
+
+
+def _is_filed_alike(held: Any, value: Any) -> bool:
+    """Tell whether labels and owners were taken over from the object that is replaced."""
+    before, after = held.metadata, value.metadata
+    return before.labels is after.labels and before.owner_references is after.owner_references
 
 
 def _is_newer(version: str, than: str | None) -> bool:
