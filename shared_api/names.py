@@ -52,6 +52,7 @@ MNNVL_GROUP_NONE = "none"
 # Annotations that core writes. Metadata under this prefix is not copied from a PodCliqueSet.
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
+ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
 ANNOTATION_TEMPLATE_HASHES = "grove.io/pod-template-hashes"
 RESERVED_PREFIX = "grove.io/"
 

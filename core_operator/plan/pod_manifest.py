@@ -3,7 +3,7 @@
 The template is kept in its order, unknown fields included; only environment, host name,
 subdomain and gates are laid over it. The patch of a backend is applied without being
 understood: it wins over the user's template, and loses against the labels by which pods are
-found. With what it was prepared, a pod carries as a digest.
+found. With what it was prepared, a pod carries as a digest, and for which gang as its UID.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,6 +57,7 @@ def pod_manifest(
         **{k: v for k, v in podclique.metadata.annotations.items() if _is_carried_over(k)},
         **_substituted(patch.annotations, values),
         names.ANNOTATION_PREPARATION: digest(patch, gang, group, record),
+        names.ANNOTATION_PODGANG_UID: gang.uid,
     }
     metadata: JsonObject = {
         "name": new.name,

@@ -79,8 +79,7 @@ class Preparation:
     member_fields: JsonObject = field(default_factory=dict)
     surplus_fields: JsonObject = field(default_factory=dict)
     """The fields that put a pod into its gang, with only the index left to substitute."""
-    since: str = ""
-    """When the gang was created, as the server writes it; empty if it is not known."""
+    gang_uid: str = ""
 
     def suits(self, pod: Pod) -> bool:
         """Tell whether a pod is what its gang needs, or is past the point where that matters."""
@@ -101,16 +100,15 @@ class Preparation:
     def _is_of_earlier_gang(self, pod: Pod) -> bool:
         """Tell whether a pod was prepared for a gang that had this one's name before it.
 
-        Pods are made after their gang, so one that is older and was made with something else
-        than this gang wants was made for another one. Dates are whole seconds: a pod of the
-        same second counts as older, since only one of this gang that was made with something
-        else could be mistaken for such a pod, and that one has no node either.
+        One that was made with the same things carries nothing of that gang, and is as good as
+        one of this gang. Pods of earlier versions do not say for which gang they were made.
         """
-        made_with = pod.metadata.annotations.get(names.ANNOTATION_PREPARATION)
-        wanted = self._wanted(pod)
-        if not self.since or made_with is None or wanted is None or made_with == wanted:
+        carried = pod.metadata.annotations
+        made_for = carried.get(names.ANNOTATION_PODGANG_UID, self.gang_uid)
+        if made_for == self.gang_uid:
             return False
-        return pod.metadata.creation_timestamp <= self.since
+        wanted = self._wanted(pod)
+        return wanted is not None and carried.get(names.ANNOTATION_PREPARATION) != wanted
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == self.backend
@@ -162,9 +160,9 @@ def preparation_of(
         for patch in patches
     )
     joined, apart = (_membership(patch, reference, group) for patch in patches)
-    created = gang.metadata.creation_timestamp
-    since = "" if created is None else f"{created:%Y-%m-%dT%H:%M:%SZ}"
-    return Preparation(reference.backend, minimum, of_member, of_surplus, joined, apart, since)
+    return Preparation(
+        reference.backend, minimum, of_member, of_surplus, joined, apart, reference.uid
+    )
 
 
 def patch_for(

@@ -3,22 +3,26 @@
 Everybody may write any UID into an owner reference, also that of an object in a namespace that
 he has no rights in. So no module compares UIDs alone: it compares an `Owner`, or asks
 `owner_in`. An owner reference names no namespace; it means the namespace of the object that
-has it, as for the garbage collector. An `Owner` is a plain tuple, so that an index can use it
-as its key.
+has it, as for the garbage collector.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 from shared_api.kube.resources import Resource
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.cache import Cache, of_metadata
 from shared_api.runtime.predicates import OwnedBy, Watched
 
 W = TypeVar("W", bound=Watched)
 
 
-class Owner(NamedTuple):
-    """The identity of an object that controls others."""
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """The identity of an object that controls others.
+
+    A struct is made, hashed and compared in C: one is made for every event of a child.
+    """
 
     namespace: str
     group: str
@@ -47,6 +51,7 @@ def refers_to(value: Watched, owner: Owner) -> bool:
     return any(_named(one, value) == owner for one in value.metadata.owner_references)
 
 
+@of_metadata
 def by_controller(value: Watched) -> Iterable[Owner]:
     """File an object under its controller; the key of every index of children."""
     owner = controller_of(value)

@@ -327,7 +327,12 @@ async def test_a_pod_whose_labels_somebody_took_gets_them_back_and_counts_all_th
         await person.change(
             PODS, bent.metadata.name, {"metadata": {"labels": dict.fromkeys(kept, value)}}
         )
-        await person.until(lambda: person.one(PODS, bent.metadata.name).metadata.labels == labels)
+
+        def has_them_back() -> bool:
+            now = person.one(PODS, bent.metadata.name).metadata
+            return now.resource_version != bent.metadata.resource_version and now.labels == labels
+
+        await person.until(has_them_back)
         await op.until_idle()
         assert len(person.history) == 2, "no pod was recreated"
         now = person.one(GANGS, "w-0")

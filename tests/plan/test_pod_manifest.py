@@ -43,9 +43,10 @@ def made(clique: PodClique, patch: PodPatch | None = None) -> dict[str, Any]:
 
 
 def annotations(pod: Any) -> dict[str, str]:
-    """The annotations of a pod beside the one that says what it was made with."""
+    """The annotations of a pod beside those that say what it was made with and for which gang."""
     found = dict(pod["metadata"]["annotations"])
     del found["grove.io/preparation"]
+    del found["grove.io/podgang-uid"]
     return found
 
 
@@ -73,7 +74,10 @@ def test_a_pod_of_a_plain_template() -> None:
                 "grove.io/scheduler-backend": "example",
             },
             # The digest is pinned: another one would have held pods made anew by an upgrade.
-            "annotations": {"grove.io/preparation": "example.com/gate:b4b8bf78e9ad"},
+            "annotations": {
+                "grove.io/preparation": "example.com/gate:b4b8bf78e9ad",
+                "grove.io/podgang-uid": "gang-uid",
+            },
             "ownerReferences": [
                 {
                     "apiVersion": "grove.io/v1alpha1",

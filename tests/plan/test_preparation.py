@@ -1,7 +1,6 @@
 """Which pods are recreated because they were made with something else than is wanted now."""
 
 from dataclasses import replace
-from datetime import datetime
 
 import msgspec
 import pytest
@@ -23,6 +22,7 @@ from tests.plan.pod_samples import (
     BACKEND,
     BOUND,
     CLIQUE,
+    GANG_UID,
     GATE,
     GATED,
     RELEASED,
@@ -101,7 +101,7 @@ def test_a_gang_that_is_made_anew_needs_other_pods_where_the_count_is_in_them() 
 
 
 @pytest.mark.parametrize("state", [RELEASED, BOUND])
-def test_a_pod_that_was_let_go_is_not_made_anew_while_nobody_knows_since_when_its_gang_is(
+def test_a_pod_that_was_let_go_and_does_not_say_for_which_gang_it_was_made_stays(
     state: PodState,
 ) -> None:
     pods = (made(0, state), made(1, state))
@@ -111,25 +111,16 @@ def test_a_pod_that_was_let_go_is_not_made_anew_while_nobody_knows_since_when_it
     assert len(counted(pods, GANG, other)) == 2
 
 
-def dated(found: Pod, moment: str) -> Pod:
-    metadata = msgspec.structs.replace(found.metadata, creation_timestamp=moment)
+def of_gang(found: Pod, uid: str = GANG_UID) -> Pod:
+    """The pod with the UID of the gang for which it was made."""
+    annotations = {**found.metadata.annotations, names.ANNOTATION_PODGANG_UID: uid}
+    metadata = msgspec.structs.replace(found.metadata, annotations=annotations)
     return msgspec.structs.replace(found, metadata=metadata)
 
 
-def since(of: PodGang, moment: str) -> PodGang:
-    created = datetime.fromisoformat(moment)
-    return of.model_copy(
-        update={"metadata": of.metadata.model_copy(update={"creation_timestamp": created})}
-    )
-
-
-EARLIER, NOW, LATER = (f"2026-03-01T12:00:0{second}Z" for second in range(3))
-
-
-@pytest.mark.parametrize("made_at", [EARLIER, NOW])
-def test_a_released_pod_of_an_earlier_gang_is_recreated_unless_it_has_a_node(made_at: str) -> None:
-    again = since(made_anew(GANG), NOW)
-    waits, runs = (dated(made(0, state), made_at) for state in (RELEASED, BOUND))
+def test_a_released_pod_of_an_earlier_gang_is_recreated_unless_it_has_a_node() -> None:
+    again = made_anew(GANG)
+    waits, runs = (of_gang(made(0, state)) for state in (RELEASED, BOUND))
     assert remade((waits,), again) == [f"{CLIQUE}-0"]
     assert counted((waits,), again) == []
     assert not has_begun(gang_groups(again, (waits,), {CLIQUE: podclique(1)}, STATIC))
@@ -139,26 +130,26 @@ def test_a_released_pod_of_an_earlier_gang_is_recreated_unless_it_has_a_node(mad
 
 def test_a_released_pod_of_this_gang_stays_whatever_its_backend_wants_now() -> None:
     other = record("", preparation={"mode": "Static", "members": {"labels": {"a": "b"}}})
-    pods = (dated(made(0, RELEASED), LATER),)
-    assert remade(pods, since(GANG, NOW), other) == []
-    assert counted(pods, since(GANG, NOW), other) == [f"{CLIQUE}-0"]
+    pods = (of_gang(made(0, RELEASED)),)
+    assert remade(pods, GANG, other) == []
+    assert counted(pods, GANG, other) == [f"{CLIQUE}-0"]
 
 
 def test_a_released_pod_stays_where_nothing_on_it_is_of_its_gang() -> None:
     plain = record("", preparation={"mode": "Static", "members": {"labels": {"a": "b"}}})
     wanted = preparation_of(GANG, plain, CLIQUE, 1)
-    pods = (dated(made(0, RELEASED, wanted), EARLIER),)
-    assert remade(pods, since(made_anew(GANG), NOW), plain) == []
+    pods = (of_gang(made(0, RELEASED, wanted)),)
+    assert remade(pods, made_anew(GANG), plain) == []
 
 
 def test_a_released_pod_stays_until_it_is_published_what_its_new_gang_wants() -> None:
-    patches = {"name": CLIQUE, "members": {"annotations": {"a": "{gangUID}"}}}
+    patches = {"name": CLIQUE, "members": {"annotations": {"example.com/a": "{gangUID}"}}}
     published = GANG.model_validate({**GANG.manifest(), "status": {"podPreparations": [patches]}})
     wanted = preparation_of(published, PER_GANG, CLIQUE, 1)
-    pods = (dated(made(0, RELEASED, wanted), EARLIER),)
-    assert remade(pods, since(made_anew(GANG), NOW), PER_GANG) == []
-    assert counted(pods, since(made_anew(GANG), NOW), PER_GANG) == []
-    assert remade(pods, since(made_anew(published), NOW), PER_GANG) == [f"{CLIQUE}-0"]
+    pods = (of_gang(made(0, RELEASED, wanted)),)
+    assert remade(pods, made_anew(GANG), PER_GANG) == []
+    assert counted(pods, made_anew(GANG), PER_GANG) == []
+    assert remade(pods, made_anew(published), PER_GANG) == [f"{CLIQUE}-0"]
 
 
 def test_a_backend_that_wants_other_things_gets_other_pods() -> None:
