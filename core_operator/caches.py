@@ -46,7 +46,7 @@ from shared_api.models import (
     SchedulerBackend,
 )
 from shared_api.runtime.backoff import Backoff
-from shared_api.runtime.cache import Cache, Indexer, of_metadata
+from shared_api.runtime.cache import Cache, Indexer
 from shared_api.runtime.continuity import Continuity
 from shared_api.runtime.lease import Lease
 from shared_api.runtime.manager import Manager
@@ -242,7 +242,6 @@ def _applied(into: type[W]) -> type[Applied[W]]:
     return applied(into, names.FIELD_MANAGER_CORE)
 
 
-@of_metadata
 def pods_by_owner(pod: Pod) -> Iterable[Hashable]:
     """File a pod under the PodClique that made it, or as a stray of the one that it names."""
     owner = controller_of(pod)

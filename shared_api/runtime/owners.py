@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from shared_api.kube.resources import Resource
-from shared_api.runtime.cache import Cache, of_metadata
+from shared_api.runtime.cache import Cache
 from shared_api.runtime.predicates import OwnedBy, Watched
 
 W = TypeVar("W", bound=Watched)
@@ -51,7 +51,6 @@ def refers_to(value: Watched, owner: Owner) -> bool:
     return any(_named(one, value) == owner for one in value.metadata.owner_references)
 
 
-@of_metadata
 def by_controller(value: Watched) -> Iterable[Owner]:
     """File an object under its controller; the key of every index of children."""
     owner = controller_of(value)

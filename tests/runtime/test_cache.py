@@ -3,13 +3,11 @@
 import asyncio
 
 import pytest
-from msgspec import structs
 
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.owners import Owner, by_controller
 from shared_api.runtime.watch import Advanced, Changed, Removed, Restarted, Synced
 from tests.faults.clients import scripted
 from tests.faults.scripted import failure, silence, stream
@@ -301,24 +299,3 @@ async def test_nothing_is_lost_or_invented_over_a_gap(
         (None, "second@31"),
         ("uid-a@5", "uid-a@41"),
     ]
-
-
-def test_an_index_of_metadata_follows_owners_and_labels_that_change() -> None:
-    cache: Cache[PartialObject] = Cache({"owner": by_controller})
-    owner = OwnerReference("grove.io/v1alpha1", "PodClique", "c", "uid-c", controller=True)
-    other = OwnerReference("grove.io/v1alpha1", "PodClique", "d", "uid-d", controller=True)
-    key = Owner("n", "grove.io", "PodClique", "c", "uid-c")
-
-    def shown(version: str, *owners: OwnerReference) -> PartialObject:
-        metadata = Metadata("p", "n", "uid-p", version, owner_references=owners)
-        return PartialObject(metadata)
-
-    cache.take(Changed(shown("1", owner)))
-    cache.take(Changed(shown("2", structs.replace(owner))))
-    assert [one.metadata.resource_version for one in cache.by_index("owner", key)] == ["2"]
-    cache.take(Changed(shown("3", other)))
-    assert cache.by_index("owner", key) == []
-    cache.take(Changed(shown("4")))
-    cache.take(Changed(shown("5", owner)))
-    cache.take(Removed(shown("6", owner)))
-    assert cache.by_index("owner", key) == []
