@@ -56,7 +56,8 @@ def time_of(text: str) -> datetime | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return time if time.tzinfo else None
+    # Nothing can be added to or taken from the first and the last year.
+    return time if time.tzinfo and 1 < time.year < 9999 else None
 
 
 def last_start(pod_group: ObservedPodGroup) -> datetime | None:

@@ -6,6 +6,7 @@ value that it would not understand refuses the gang here.
 """
 
 import enum
+import math
 import re
 from typing import TypeVar
 
@@ -61,4 +62,5 @@ def _seconds(text: str) -> int | None:
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    return -int(-sum(float(number) * _SECONDS[unit] for number, unit in parts) // 1)
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return math.ceil(seconds) if math.isfinite(seconds) else None

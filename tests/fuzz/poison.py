@@ -19,10 +19,13 @@ from tests.fuzz.values import ANY_TEXT
 
 _OURS = frozenset((names.GROVE_GROUP, names.SCHEDULER_GROUP))
 _BUILT_IN = frozenset(("", "apps", "coordination.k8s.io", "autoscaling", "resource.k8s.io"))
-LABEL_VALUES = st.from_regex(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?\Z") | st.sampled_from(
+LABEL_VALUES = st.from_regex(
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?", fullmatch=True
+) | st.sampled_from(
     ["-1", "0", "00", "99999999999999999999", "1.5", "poison-0", "poison-a", "good-0", "kai", "x"]
 ).filter(lambda value: value[0] != "-")
-LABEL_KEYS = sorted(v for k, v in vars(names).items() if k.startswith("LABEL_")) + [
+LABEL_KEYS = [
+    *sorted(v for k, v in vars(names).items() if k.startswith("LABEL_")),
     "kai.scheduler/queue",
     "kai.scheduler/node-pool",
     "scheduling.volcano.sh/queue-name",
@@ -30,7 +33,8 @@ LABEL_KEYS = sorted(v for k, v in vars(names).items() if k.startswith("LABEL_"))
     "grove.io/placeholder-of",
     "quota.scheduling.koordinator.sh/name",
 ]
-ANNOTATION_KEYS = sorted(v for k, v in vars(names).items() if k.startswith("ANNOTATION_")) + [
+ANNOTATION_KEYS = [
+    *sorted(v for k, v in vars(names).items() if k.startswith("ANNOTATION_")),
     *LABEL_KEYS,
     "kai.scheduler/topology",
     "kai.scheduler/preemptibility",
@@ -57,7 +61,8 @@ _OWNER = st.fixed_dictionaries(
             ["PodCliqueSet", "PodClique", "PodCliqueScalingGroup", "PodGang", "ConfigMap"]
         ),
         "name": st.sampled_from(["poison-0", "poison", "poison-0-a"]) | ANY_TEXT,
-        "uid": st.sampled_from([f"uid-podcliquesets-default-poison-{n}" for n in range(3)]) | ANY_TEXT,
+        "uid": st.sampled_from([f"uid-podcliquesets-default-poison-{n}" for n in range(3)])
+        | ANY_TEXT,
     },
     optional={"controller": st.booleans(), "blockOwnerDeletion": st.booleans()},
 )
@@ -105,7 +110,11 @@ def metadata(draw: st.DrawFn, namespaced: bool, backend: str) -> Object:
 @cache
 def _schema(kind: str) -> st.SearchStrategy[Any]:
     root = version(kind)["schema"]["openAPIV3Schema"]
-    parts = {key: of_schema(part) for key, part in root["properties"].items() if key in ("spec", "status")}
+    parts = {
+        key: of_schema(part)
+        for key, part in root["properties"].items()
+        if key in ("spec", "status")
+    }
     return some_of(parts, tuple(key for key in parts if key in root.get("required", ())))
 
 
@@ -144,4 +153,3 @@ def objects(draw: st.DrawFn, source: Source[Any], backend: str) -> Poison:
     ]
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
     return Poison(resource, {**kind, **body, "metadata": found, "poison": True})
-
