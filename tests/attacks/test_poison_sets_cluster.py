@@ -49,7 +49,7 @@ POISON: tuple[Object, ...] = (
     _template(future=f"{_DEEP}300", other=None),
     _template(future=f"{_DEEP}1200"),
     _template(future=f"{_DEEP}9000"),
-    _template(affinity={"nodeAffinity": f"{_DEEP}1"} | {"podAffinity": {"a": f"{_DEEP}900"}}),
+    _template(affinity={"podAffinity": {"a": f"{_DEEP}900"}}),
     _template(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": "x"}}),
     _template(securityContext={"runAsUser": "root", "fsGroup": [None]}),
     _template(volumes=[{"name": "v", "emptyDir": 5}, {"name": "v", "hostPath": None}]),
