@@ -9,4 +9,5 @@ def time_of(text: str) -> datetime | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return time if time.tzinfo else None
+    # Nothing can be added to the last year, or taken from the first.
+    return time if time.tzinfo and 1 < time.year < 9999 else None

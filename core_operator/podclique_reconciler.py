@@ -23,6 +23,7 @@ import msgspec
 
 from core_operator import caches as kinds
 from core_operator.children import AT_ONCE, REFUSED_AGAIN_AFTER, is_as_seen, only_while
+from core_operator.plan import naming
 from core_operator.plan.expansion import clique_named
 from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
 from core_operator.plan.pods import (
@@ -224,6 +225,9 @@ class PodCliqueReconciler:
         self, pcs: PodCliqueSet, clique: PodClique, gang: PodGang, record: SchedulerBackendSpec
     ) -> PodPlan:
         self._ensure_size(pcs, clique)
+        if not naming.has_replica_index(clique):
+            name = clique.metadata.name
+            raise WaitForEvent(f"PodClique {name} has lost a label, which its owner restores")
         pods, minimum = self._view.pods_of(clique), clique.spec.minimum
         preparation = Preparation(reference_to(gang).backend, minimum)
         if not all(map(is_bound, pods)):

@@ -38,6 +38,7 @@ __all__ = [
 settings.register_profile(
     "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("many", settings.get_profile("patient"), max_examples=2000)
 settings.load_profile("patient")
 
 _OTHERS = (*EXTRA_SCHEDULERS, *(minor for minor in MINORS if minor != DEFAULT_MINOR))

@@ -1,6 +1,7 @@
 """`python -m tests.matrix [PART]... [--minutes N]`: the tests for `make test-matrix`, part by part.
 
-A part is a Kubernetes minor or a scheduler, with the programs that it needs. Parts that would
+A part is a Kubernetes minor or a scheduler, with the programs that it needs, or the fuzz tests with
+twenty times as many cases. Parts that would
 not end in time are left out, and the last lines say which ran, which failed and which were
 left out. What fails is run once more: on a busy machine a deadline may pass in vain, and a
 second failure counts.
@@ -34,6 +35,8 @@ class Part:
     """That its tests take on two cores, once everything is built."""
     building: float
     """That building takes on two cores."""
+    command: tuple[str, ...] = ("-m", "matrix")
+    """How pytest finds the tests from which it selects."""
 
     @property
     def takes(self) -> float:
@@ -64,6 +67,15 @@ PARTS = (
         if minor != DEFAULT_MINOR
     ),
 )
+_FUZZ = Part(
+    "fuzz",
+    ("fuzz",),
+    (),
+    8,
+    0,
+    ("tests/fuzz", "-m", "not cluster", "--hypothesis-profile=many", "--timeout=3000", "-n2"),
+)
+PARTS = (*PARTS, _FUZZ)
 _REST = Part("others", (" and ".join(f"not {part.name}" for part in PARTS),), (), 4, 0)
 
 
@@ -95,12 +107,12 @@ def _run(part: Part) -> bool:
     sys.stdout.flush()
     if part.builds:
         subprocess.run([sys.executable, "-m", "local_cluster", "build", *part.builds], check=True)
-    failed = [selected for selected in part.selects if not _passes(selected)]
+    failed = [selected for selected in part.selects if not _passes(part, selected)]
     return not failed
 
 
-def _passes(selected: str) -> bool:
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "matrix", "-k", selected]
+def _passes(part: Part, selected: str) -> bool:
+    command = [sys.executable, "-m", "pytest", "-q", *part.command, "-k", selected]
     code = subprocess.run(command, check=False).returncode
     if code in (0, _NOTHING_COLLECTED):
         return True

@@ -116,7 +116,9 @@ def _is_binding(pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]) -> bo
 
 
 def _transition(condition: SchedulingCondition) -> int:
-    return int(condition.transition_id) if condition.transition_id.isdigit() else -1
+    number = condition.transition_id
+    # Anybody may write the status. Python reads no number of more than 4,300 digits.
+    return int(number) if number.isdecimal() and len(number) < 100 else -1
 
 
 def _told_by_pods(pods: tuple[Pod, ...]) -> list[Explanation]:

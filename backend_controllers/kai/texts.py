@@ -29,7 +29,7 @@ _GANG = re.compile(
     r" Additional pods cannot be scheduled.*? due to: (?P<cause>.*)"
 )
 _DOMAIN = re.compile(
-    r"node-group (?P<domain>\S+) can allocate only (?P<room>\d+) of (?P<needed>\d+) required pods"
+    r"node-group (?P<domain>\S+) can allocate only (?P<room>\d{1,18}) of (?P<needed>\d{1,18}) required pods"
 )
 _REQUIREMENT = re.compile(
     r"topology (?P<topology>\S+), requirement (?P<level>\S*) couldn't be satisfied"

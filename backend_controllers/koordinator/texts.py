@@ -21,11 +21,11 @@ _REJECTED = re.compile(
     r' "(?P<cause>.*)", alreadyWaitForBound: (?P<waiting>\d+)\.?'
 )
 _CRAMPED = re.compile(
-    r"no candidate topology nodes can accommodate job, desiredOfferSlot: (?P<needed>\d+),"
+    r"no candidate topology nodes can accommodate job, desiredOfferSlot: (?P<needed>\d{1,18}),"
     r"(?P<domains>.*?),? ?(?:\d+/\d+ nodes are available.*)?$",
     re.DOTALL,
 )
-_DOMAIN = re.compile(r"topology topologyNode (?P<domain>[^:;]+): (?P<room>\d+)")
+_DOMAIN = re.compile(r"topology topologyNode (?P<domain>[^:;]+): (?P<room>\d{1,18})")
 _NO_TOPOLOGY = "no cluster network topology"
 _PREEMPTION = re.compile(r"\s*preemption: .*$", re.DOTALL)
 _FITS = "fits "

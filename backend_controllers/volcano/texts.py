@@ -14,7 +14,7 @@ from shared_api.truncation import truncated
 
 _UNAVAILABLE = re.compile(r"\b0/(\d+) nodes are unavailable")
 _NODES = re.compile(r"(?P<start>.*\b0/\d+ nodes are available: )(?P<reasons>.*)")
-_REASON = re.compile(r"(?P<count>\d+) (?P<reason>.+)")
+_REASON = re.compile(r"(?P<count>\d{1,18}) (?P<reason>.+)")
 _SHORT = "Insufficient "
 _HYPERNODE = re.compile(r"In hyperNode (?P<domain>\S+): (?P<cause>.*)")
 # What is said about the gang: the totals, and then the words about one of its pods.

@@ -8,7 +8,7 @@ dict each time. Template labels are merged by the caller, below these.
 from collections.abc import Mapping
 
 from shared_api import names
-from shared_api.models import JsonObject, KubeObject, OwnerReference
+from shared_api.models import JsonObject, KubeObject, OwnerReference, PodClique
 
 _LAST_APPLIED_PREFIX = "kubectl.kubernetes.io/"
 
@@ -151,6 +151,12 @@ def is_inherited(key: str) -> bool:
     copy of the whole object would be in every gang.
     """
     return not key.startswith((names.RESERVED_PREFIX, _LAST_APPLIED_PREFIX))
+
+
+def has_replica_index(podclique: PodClique) -> bool:
+    """Tell whether a PodClique says in which replica of its set it is; its pods are told so."""
+    index = podclique.metadata.labels.get(names.LABEL_PCS_REPLICA_INDEX, "0")
+    return index.isdecimal() and index.isascii()
 
 
 def controller_reference(owner: KubeObject) -> OwnerReference:

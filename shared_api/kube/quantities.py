@@ -17,9 +17,14 @@ _QUANTITY = re.compile(
     r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<exponent>[+-]?\d{1,2})|(?P<suffix>[A-Za-z]*))"
 )
 
+# Python converts no text of more than 4,300 digits. CRDs of ours take 64 characters.
+_LONGEST = 1000
+
 
 def parsed(text: str | float) -> Fraction | None:
     """The number that a quantity stands for; None if it is none."""
+    if isinstance(text, str) and len(text) > _LONGEST:
+        return None
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
         return None

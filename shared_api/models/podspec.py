@@ -61,7 +61,7 @@ def _list(description: str, items: JsonObject, **more: JsonValue) -> JsonObject:
 
 
 def _by_name(description: str, items: JsonObject, **more: JsonValue) -> JsonObject:
-    merged = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    merged: JsonObject = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     return _list(description, items, **merged, **more)
 
 

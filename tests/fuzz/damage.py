@@ -1,7 +1,7 @@
 """What somebody with too many rights does to the objects of a set that was fine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
@@ -23,9 +23,9 @@ class Damage:
     resource: Resource
     number: int
     labels: Mapping[str, str | None]
-    annotations: Mapping[str, str]
-    body: Mapping[str, Any]
-    is_going: bool
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    is_going: bool = False
 
     def __repr__(self) -> str:
         parts = (self.number, self.labels, self.annotations, self.body, self.is_going)

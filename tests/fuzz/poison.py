@@ -20,11 +20,12 @@ from tests.fuzz.values import ANY_TEXT
 _OURS = frozenset((names.GROVE_GROUP, names.SCHEDULER_GROUP))
 _BUILT_IN = frozenset(("", "apps", "coordination.k8s.io", "autoscaling", "resource.k8s.io"))
 LABEL_VALUES = st.from_regex(
-    r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?\Z"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?", fullmatch=True
 ) | st.sampled_from(
     ["-1", "0", "00", "99999999999999999999", "1.5", "poison-0", "poison-a", "good-0", "kai", "x"]
 ).filter(lambda value: value[0] != "-")
-LABEL_KEYS = sorted(v for k, v in vars(names).items() if k.startswith("LABEL_")) + [
+LABEL_KEYS = [
+    *sorted(v for k, v in vars(names).items() if k.startswith("LABEL_")),
     "kai.scheduler/queue",
     "kai.scheduler/node-pool",
     "scheduling.volcano.sh/queue-name",
@@ -32,7 +33,8 @@ LABEL_KEYS = sorted(v for k, v in vars(names).items() if k.startswith("LABEL_"))
     "grove.io/placeholder-of",
     "quota.scheduling.koordinator.sh/name",
 ]
-ANNOTATION_KEYS = sorted(v for k, v in vars(names).items() if k.startswith("ANNOTATION_")) + [
+ANNOTATION_KEYS = [
+    *sorted(v for k, v in vars(names).items() if k.startswith("ANNOTATION_")),
     *LABEL_KEYS,
     "kai.scheduler/topology",
     "kai.scheduler/preemptibility",

@@ -40,8 +40,9 @@ def of_schema(schema: Schema, name: str = "") -> Values:
             return NUMBERS
         case "boolean":
             return st.booleans()
-    # A quantity: numbers, and texts of its pattern.
-    return NUMBERS | _string(schema)
+        case _:
+            # A quantity: numbers, and texts of its pattern.
+            return NUMBERS | _string(schema)
 
 
 def _object(schema: Schema) -> Values:

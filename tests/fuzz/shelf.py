@@ -30,6 +30,7 @@ class Shelf(Client):
 
     def __init__(self) -> None:
         self.kinds: dict[str, dict[Place, Object]] = defaultdict(dict)
+        self._no_pages: list[Any] = []
         self._log: list[tuple[int, str, str, bytes]] = []
         self._open: list[tuple[str, Selector, asyncio.Queue[Line]]] = []
 
@@ -134,8 +135,8 @@ class Shelf(Client):
         self.remove(resource, (namespace or "", name))
 
     async def pages(self, *args: Any, **options: Any) -> AsyncGenerator[Any, None]:
-        for nothing in ():
-            yield nothing
+        for page in self._no_pages:
+            yield page
 
     async def watch_batches(
         self,

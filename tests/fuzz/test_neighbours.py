@@ -1,15 +1,13 @@
 """Whatever is stored, every controller survives it, and sets that are fine become ready beside it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_api.runtime.watch import Source
-from tests.fuzz.cases import cases
+from tests.fuzz.cases import trials
 from tests.fuzz.damage import VICTIM, Damage, damages
 from tests.fuzz.poison import Poison, objects
 from tests.fuzz.world import SCHEDULERS, World, running, sources_of
@@ -28,7 +26,7 @@ Case = tuple[list[Poison], list[Damage], list[Poison]]
 
 
 def _cases_of(name: str) -> st.SearchStrategy[Case]:
-    sources: list[Source[Any]] = sources_of(SCHEDULERS[name])
+    sources = sources_of(SCHEDULERS[name])
     poisons = st.one_of([objects(source, name) for source in sources])
     children = [source for source in sources if source.resource.kind in CHILDREN]
     damage = st.one_of([damages(source) for source in children])
@@ -36,14 +34,14 @@ def _cases_of(name: str) -> st.SearchStrategy[Case]:
     return st.tuples(few, st.lists(damage, max_size=6), few)
 
 
-async def _live(
+async def live(
     name: str, before: Sequence[Poison], damage: Sequence[Damage], after: Sequence[Poison]
 ) -> None:
-    def stored(world: World) -> Iterator[None]:
+    def stored(world: World) -> None:
         for poison in before:
-            yield world.put(poison)
+            world.put(poison)
         for fine in ("good", VICTIM):
-            yield world.put_good_set(fine)
+            world.put_good_set(fine)
 
     async with running(SCHEDULERS[name], stored) as world:
         # When there are PodCliques and gangs, and when there are pods and what schedulers need.
@@ -62,9 +60,9 @@ async def _live(
 
 @pytest.mark.parametrize("name", sorted(SCHEDULERS))
 def test_sets_that_are_fine_become_ready_whatever_is_stored_beside_them(name: str) -> None:
-    @settings(max_examples=cases(40))
+    @trials(30)
     @given(_cases_of(name))
-    def live(case: Case) -> None:
-        asyncio.run(_live(name, *case))
+    def survive(case: Case) -> None:
+        asyncio.run(live(name, *case))
 
-    live()
+    survive()

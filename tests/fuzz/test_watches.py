@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.cache import key_of
 from shared_api.runtime.watch import Source
 from tests.contract.manifests import clique, pod_clique_set, pod_gang, scheduler_backend
 from tests.contract.manifests import topology_binding as binding
-from tests.fuzz.cases import cases
+from tests.fuzz.cases import trials
 from tests.fuzz.poison import Poison, objects
 from tests.fuzz.shelf import Object
 from tests.fuzz.world import SCHEDULERS, World, sources_of
@@ -75,7 +75,7 @@ async def _watch(name: str, number: int, poison: Poison) -> None:
 def test_what_comes_after_an_odd_object_is_read(name: str, number: int) -> None:
     source = sources_of(SCHEDULERS[name])[number]
 
-    @settings(max_examples=cases(8))
+    @trials(8)
     @given(objects(source, name))
     def watch(poison: Poison) -> None:
         asyncio.run(_watch(name, number, poison))

@@ -76,7 +76,8 @@ def _anything(draw: st.DrawFn) -> Any:
             return draw(_MIXED)
         case 12 | 13 | 14 | 15:
             return draw(_SMALL)
-    return draw(SCALARS)
+        case _:
+            return draw(SCALARS)
 
 
 ANYTHING = _anything()

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from backend_controllers import kai, koordinator, volcano, yunikorn
 from backend_controllers import default as default_backend
+from backend_controllers import kai, koordinator, volcano, yunikorn
 from backend_controllers.contract import Backend, Dialect, Served
 from backend_controllers.generic import assembly
 from backend_controllers.generic.discovery import Found
@@ -46,8 +46,8 @@ ROUNDS = 16
 
 def _koordinator() -> Served:
     kinds = (koordinator.api.PODGROUPS, koordinator.api.QUOTAS, koordinator.api.TOPOLOGIES)
-    group = {"minMember": {}, "scheduleTimeoutSeconds": {}}
-    layers = {"networkTopologySpec": {"items": {"properties": {"labelKey": {}}}}}
+    group: Object = {"minMember": {}, "scheduleTimeoutSeconds": {}}
+    layers: Object = {"networkTopologySpec": {"items": {"properties": {"labelKey": {}}}}}
     specs: list[Object] = [group, {}, layers]
     places = [(kind.group, kind.version, kind.plural) for kind in kinds]
     schemas: list[Object] = [{"properties": {"spec": {"properties": fields}}} for fields in specs]
@@ -112,7 +112,8 @@ class _Managed(Manager):
 
 
 def _raise() -> None:
-    raise  # noqa: PLE0704 - what an indexer or a subscriber has raised
+    """Raise again what an indexer or a subscriber has raised."""
+    raise
 
 
 @dataclass
@@ -241,7 +242,7 @@ class World:
 
     async def heard(self) -> None:
         """Let the watches read what there is, however often they have to begin again."""
-        while not self.shelf.is_read:
+        while not self.shelf.is_read:  # noqa: ASYNC110 - it waits for other tasks, not for time
             await asyncio.sleep(0)
         await asyncio.sleep(0)
 
@@ -266,12 +267,10 @@ def _managers_are(module: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def running(
-    scheduler: Scheduler, before: Callable[[World], Iterable[object]]
-) -> AsyncIterator[World]:
+async def running(scheduler: Scheduler, before: Callable[[World], None]) -> AsyncIterator[World]:
     """A world whose watches are open; `before` fills the server first."""
     world = World(scheduler)
-    tuple(before(world))
+    before(world)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(run()) for _, _, run in world.watches]
         try:

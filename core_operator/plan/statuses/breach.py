@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from core_operator.plan.durations import after
 from core_operator.plan.statuses.conditions import Observation, find
 from shared_api import names
 from shared_api.models import Condition
@@ -80,12 +81,12 @@ def recheck_at(conditions: Sequence[Condition], tolerance: Tolerance) -> datetim
     breached = find(conditions, names.CONDITION_MIN_AVAILABLE_BREACHED)
     if pending is None or breached is None or breached.status != "False":
         return None
-    return breached.last_transition_time + tolerance.proof
+    return after(breached.last_transition_time, tolerance.proof)
 
 
 def deadline_of(since: datetime, delay: timedelta) -> datetime:
     """When a breach since then leads to termination: on a full second, as pods are dated."""
-    exact = since + delay
+    exact = after(since, delay)
     return exact if not exact.microsecond else exact.replace(microsecond=0) + timedelta(seconds=1)
 
 
@@ -142,6 +143,6 @@ def _counting_since(
     before = find(observation.previous, names.CONDITION_GANG_TERMINATION_PENDING)
     if breached.status == "True":
         return breached.last_transition_time if before is None else before.last_transition_time
-    if before is None or observation.now >= breached.last_transition_time + tolerance.proof:
+    if before is None or observation.now >= after(breached.last_transition_time, tolerance.proof):
         return None
     return before.last_transition_time
