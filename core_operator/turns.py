@@ -5,7 +5,7 @@ reconciler decides who may go on. Nothing is stored: after a restart the next re
 again. While no quota is exhausted, every question is answered by one look into an empty dict.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from core_operator.plan.turns import Line, Step
 from shared_api.kube.errors import Forbidden
@@ -16,7 +16,7 @@ _GATHERED_PER_GANG = 0.0002
 """Seconds in which PodCliques ask, and pods come and go, before all gangs are looked at."""
 
 
-class Turns(Container[ObjectKey]):
+class Turns:
     """The constrained namespaces, and the gangs that ask for pods there."""
 
     def __init__(self) -> None:
@@ -26,9 +26,9 @@ class Turns(Container[ObjectKey]):
         self.wake: Callable[[ObjectKey, float], None] = lambda *_: None
         """Has a constrained namespace looked at after so many seconds."""
 
-    def __contains__(self, key: object) -> bool:
+    def knows(self, key: ObjectKey) -> bool:
         """Tell whether the namespace of a key is constrained."""
-        return isinstance(key, ObjectKey) and key.namespace in self._lines
+        return key.namespace in self._lines
 
     def __iter__(self) -> Iterator[ObjectKey]:
         return (ObjectKey(namespace, "") for namespace in self._lines)

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 PATTERN = r"([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h))+"
 """What the API admits: no sign, no spaces, and at least one part."""
@@ -11,6 +11,8 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(PATTERN)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST = timedelta(days=3650)
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 @functools.lru_cache(maxsize=256)
@@ -23,3 +25,8 @@ def duration_of(text: str) -> timedelta | None:
         return None
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     return timedelta(seconds=min(seconds, _LONGEST.total_seconds()))
+
+
+def after(moment: datetime, by: timedelta) -> datetime:
+    """Return the moment so much later; a status may hold moments to which nothing can be added."""
+    return min(max(moment, _FIRST), _LAST) + by

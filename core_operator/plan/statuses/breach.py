@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from core_operator.plan.durations import after
 from core_operator.plan.statuses.conditions import Observation, find
 from shared_api import names
+from shared_api.durations import after
 from shared_api.models import Condition
 
 _LONGEST_PROOF = timedelta(seconds=60)
