@@ -163,7 +163,7 @@ class QuotaReconciler:
         given_back = pod.metadata.uid in self._given_back
         if new is None:
             self._given_back.discard(pod.metadata.uid)
-        if pod.metadata.key not in self._turns:
+        if not self._turns.knows(pod.metadata.key):
             return
         namespace = pod.metadata.namespace
         if new is None or (old is not None and is_live(old) and not is_live(new)):
