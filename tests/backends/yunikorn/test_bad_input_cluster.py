@@ -94,7 +94,7 @@ async def test_a_queue_that_can_be_no_label_is_refused(stage: Stage, queue: str,
 
 
 async def test_a_clique_that_cannot_be_read_harms_no_other_set(stage: Stage) -> None:
-    await stage.add_nodes(2)
+    await stage.add_nodes(3)
     try:
         await stage.create_of("v", [stage.clique("a", 1, podSpec={"nodeSelector": {"gpu": True}})])
     except Invalid as error:
