@@ -56,6 +56,14 @@ def _sessions(scheduler: str, found: ExtraScheduler) -> tuple[str, ...]:
     return f"{scheduler} and not {_APART}", f"{scheduler} and {_APART}"
 
 
+_FUZZ = Part(
+    "fuzz",
+    ("fuzz",),
+    (),
+    8,
+    0,
+    ("tests/fuzz", "-m", "not cluster", "--hypothesis-profile=many", "--timeout=3000", "-n2"),
+)
 PARTS = (
     *(
         Part(name, _sessions(name, found), (found.build,), 6, 5)
@@ -66,16 +74,8 @@ PARTS = (
         for minor in reversed(MINORS)
         if minor != DEFAULT_MINOR
     ),
+    _FUZZ,
 )
-_FUZZ = Part(
-    "fuzz",
-    ("fuzz",),
-    (),
-    8,
-    0,
-    ("tests/fuzz", "-m", "not cluster", "--hypothesis-profile=many", "--timeout=3000", "-n2"),
-)
-PARTS = (*PARTS, _FUZZ)
 _REST = Part("others", (" and ".join(f"not {part.name}" for part in PARTS),), (), 4, 0)
 
 

@@ -1,11 +1,20 @@
 """Each input that once raised something which nobody expects, kept as it was found."""
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from backend_controllers.kai import mirroring as kai_mirroring
+from backend_controllers.kai import texts as kai_texts
+from backend_controllers.kai.api import SchedulingCondition
+from backend_controllers.koordinator import terms
+from backend_controllers.koordinator import texts as koordinator_texts
+from backend_controllers.volcano import texts as volcano_texts
+from backend_controllers.yunikorn.tidings import time_of
 from core_operator.caches import CLIQUES
+from core_operator.plan.statuses.breach import deadline_of, spoken
 from shared_api import names
 from shared_api.kube.quantities import parsed
 from tests.fuzz.damage import Damage
@@ -22,3 +31,29 @@ def test_a_podclique_that_lost_its_replica_index_gets_pods_when_it_has_it_again(
 @pytest.mark.parametrize("text", ["9" * 5000, "1" * 4301 + "Gi", "." + "1" * 5000, 10**30])
 def test_a_text_of_very_many_digits_is_no_quantity(text: Any) -> None:
     assert parsed(text) is None or isinstance(text, int)
+
+
+def test_a_waiting_time_without_end_refuses_its_gang() -> None:
+    assert terms._seconds("9" * 400 + "s") is None
+    assert terms._seconds("1.5s") == 2
+
+
+def test_numbers_of_thousands_of_digits_in_messages_are_text() -> None:
+    digits = "9" * 5000
+    cramped = f"node-group a can allocate only {digits} of 2 required pods"
+    assert kai_texts.explain([kai_texts.explanation_of(cramped)])
+    assert volcano_texts.cleaned([f"0/3 nodes are available: {digits} node(s) had a taint"])
+    cramped = f"no candidate topology nodes can accommodate job, desiredOfferSlot: {digits}, x"
+    assert koordinator_texts.explain([cramped], 2)
+
+
+@pytest.mark.parametrize("text", ["²", "9" * 5000, ""])
+def test_a_transition_that_is_no_number_counts_as_the_first(text: str) -> None:
+    assert kai_mirroring._transition(SchedulingCondition(transition_id=text)) == -1
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_nothing_overflows_at_the_ends_of_time(text: str) -> None:
+    assert time_of(text) is None
+    moment = datetime.fromisoformat(text)
+    assert spoken(deadline_of(moment, timedelta(hours=4)))
