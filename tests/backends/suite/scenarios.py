@@ -117,18 +117,23 @@ async def loses_its_gang(stage: Stage, away: Away) -> None:
     person = stage.person
     await stage.add_nodes(1)
     await stage.create("w", {"a": 2, "b": 3})
-    await stage.until_short("w", nodes=1, fits=1, of=5)
+
+    def waits() -> bool:
+        pods, said = stage.pods("w-0"), stage.said("w-0", "Scheduled")
+        is_told = said.get("message", "").startswith("0/5 pods scheduled (a 0/2, b 0/3): ")
+        return len(pods) == 5 and not any(map(gates, pods)) and is_told
+
+    await person.until(waits, SECONDS)
     first, lost = person.one(GANGS, "w-0"), stage.pods("w-0")[0]
     async with away():
         await person.delete(first, GANGS)
         await person.delete(lost, PODS)
 
-    def is_short_again() -> bool:
+    def waits_again() -> bool:
         gang = person.get(GANGS, "w-0")
-        is_new = gang is not None and gang.metadata.uid != first.metadata.uid
-        return is_new and stage.is_short("w", nodes=1, fits=1, of=5)
+        return gang is not None and gang.metadata.uid != first.metadata.uid and waits()
 
-    await person.until(is_short_again, SECONDS)
+    await person.until(waits_again, SECONDS)
     assert stage.bound("w-0") == []
     await stage.add_nodes(4)
     await stage.until_runs("w")
