@@ -30,10 +30,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class LeaderElection(Section):
-    """Which of several replicas works. Its Lease is also by what core judges that one does."""
-
-    enabled: bool = True
-    """Off only where a single process is certain; the backend then counts as always there."""
+    """Which replica works. Core counts a backend as available while this Lease is renewed."""
 
     namespace: Label = "grove-system"
     """Namespace of the Lease."""

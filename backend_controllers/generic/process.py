@@ -50,7 +50,7 @@ class Process:
         settings: Settings,
         client: Client,
         telemetry: Telemetry,
-        elector: Elector | None = None,
+        elector: Elector,
     ) -> None:
         self._backend = backend
         self._settings = settings
@@ -111,9 +111,9 @@ class Process:
         self._metrics.start_over()
         self._metrics.speaks(found.answer.name if isinstance(found.answer, Dialect) else "")
         elector, name = self._elector, field_manager(self._backend.name)
-        who = replica_identity() if elector is None else elector.identity
         # The reporting controller of an Event is a qualified name, as the field manager is.
-        recorder = Recorder(self._client, Reporter(name, who), self._telemetry, fence=elector)
+        reporter = Reporter(name, elector.identity)
+        recorder = Recorder(self._client, reporter, self._telemetry, fence=elector)
         manager = Manager(self._client, self._telemetry, elector=elector, recorder=recorder)
         shop = Workshop(
             self._backend,
@@ -122,7 +122,7 @@ class Process:
             self._telemetry,
             self._metrics,
             recorder=recorder,
-            lease=None if elector is None else lease_of(self._backend, self._settings),
+            lease=lease_of(self._backend, self._settings),
             fence=manager.fence,
         )
         assemble(shop, manager, found)
@@ -163,15 +163,13 @@ async def run(
                 user_agent=agent,
             )
         )
-        elector = None
-        if settings.leader_election.enabled:
-            # Its own connections: a renewal must never queue behind other work.
-            election = await stack.enter_async_context(Client(access(), user_agent=agent))
-            elector = Elector(
-                election,
-                lease_of(backend, settings),
-                replica_identity(),
-                telemetry,
-                terms=Terms(switch=DeadMansSwitch()),
-            )
+        # Its own connections: a renewal must never queue behind other work.
+        election = await stack.enter_async_context(Client(access(), user_agent=agent))
+        elector = Elector(
+            election,
+            lease_of(backend, settings),
+            replica_identity(),
+            telemetry,
+            terms=Terms(switch=DeadMansSwitch()),
+        )
         await Process(backend, settings, client, telemetry, elector).run()

@@ -27,7 +27,8 @@ def run(file: Path, package: str, arguments: list[str]) -> int:
         async def recorded(self: Transport, request: Request) -> Answer:
             began = now()
             answer = await ask(self, request)
-            if request.verb in _WRITES and answer.status < 300:
+            # A Lease is renewed by time, not because of the workload.
+            if request.verb in _WRITES and answer.status < 300 and "/leases" not in request.target:
                 recording.keep(began, request, answer.body)
             return answer
 

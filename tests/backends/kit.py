@@ -25,7 +25,7 @@ def backend_settings(
     """Settings of a single backend on any free port; numbers are written soon."""
     return Settings(
         server=ServerSettings(host="127.0.0.1", port=0),
-        leader_election=election or LeaderElection(enabled=False),
+        leader_election=election or LeaderElection(namespace="default"),
         timing=Timing(**{"progress_delay_seconds": 0.5, **timing}),
         options=options or Options(),
     )
@@ -101,7 +101,7 @@ async def running_backend(
     chosen: Settings | None = None,
     client_type: type[Client] = Client,
 ) -> AsyncIterator[RunningBackend]:
-    """A backend controller, until the block ends; with an election if the settings say so."""
+    """A backend controller with its Lease, until the block ends."""
     telemetry, writes = Telemetry(), Writes()
     settings = chosen or backend_settings(backend.options())
 
@@ -111,9 +111,7 @@ async def running_backend(
 
     access = from_kubeconfig(cluster.kubeconfig)
     async with client_type(access, observe=observe) as client, Client(access) as election:
-        elector = None
-        if settings.leader_election.enabled:
-            elector = Elector(election, lease_of(backend, settings), replica_identity(), telemetry)
+        elector = Elector(election, lease_of(backend, settings), replica_identity(), telemetry)
         process = Process(backend, settings, client, telemetry, elector)
         async with asyncio.TaskGroup() as group:
             group.create_task(process.run())

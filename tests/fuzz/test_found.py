@@ -11,8 +11,8 @@ from backend_controllers.kai import texts as kai_texts
 from backend_controllers.kai.api import SchedulingCondition
 from backend_controllers.koordinator import terms
 from backend_controllers.koordinator import texts as koordinator_texts
+from backend_controllers.timestamps import time_of
 from backend_controllers.volcano import texts as volcano_texts
-from backend_controllers.yunikorn.tidings import time_of
 from core_operator.caches import CLIQUES
 from core_operator.plan.statuses.breach import deadline_of, spoken
 from shared_api import names
