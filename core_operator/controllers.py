@@ -33,6 +33,7 @@ from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.slots import Urgency
+from shared_api.kube.unreadable import Unreadable
 from shared_api.models import (
     CliqueStartupType,
     KubeObject,
@@ -152,6 +153,7 @@ class Controllers:
         )
         shop.repairs.tell = partial(shop.tell, warning=True)
         shop.wakers.append(self._on_problem)
+        self._caches.sets.subscribe_unreadable(self._on_unreadable_set)
         self._caches.sets.subscribe(self._forget_problem)
         self._caches.groups.subscribe(self._forget_problem)
         self._caches.gangs.subscribe(self._forget_problem)
@@ -177,7 +179,7 @@ class Controllers:
             return await made.reconcile(key)
 
         pace = Pace(workers=workers, deadline=_DEADLINE)
-        subjects = Subjects(objects.__contains__, lambda: first(made))
+        subjects = Subjects(objects.knows, lambda: first(made))
         controller = Controller(name, reconcile, shop.telemetry, pace=pace, subjects=subjects)
         applier = Applier(
             shop.client.at(_URGENCY.get(name, Urgency.FINISH)),
@@ -282,6 +284,12 @@ class Controllers:
     def _forget_problem(self, old: Watched | None, new: Watched | None) -> None:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._shop.problems.pop(old.metadata.uid or "", None)
+
+    def _on_unreadable_set(self, old: Unreadable | None, new: Unreadable | None) -> None:
+        """Have the status of a set say that it cannot be read, or no longer."""
+        for value in (old, new):
+            if value is not None and value.metadata.name:
+                self._set_statuses.queue.add(value.metadata.key)
 
     def _on_problem(self, about: KubeObject) -> None:
         match about:

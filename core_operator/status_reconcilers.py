@@ -19,11 +19,13 @@ from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_stat
 from core_operator.plan.statuses.reasons import Blocked
 from core_operator.plan.statuses.scaling_group import is_available, scaling_group_status
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, is_news, outdated
+from core_operator.plan.statuses.unreadable import unreadable_status
 from core_operator.summaries import Summaries
 from core_operator.updating import Updates
 from core_operator.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.unreadable import Unreadable
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet, PodCliqueStatus
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.outcome import Result
@@ -124,6 +126,9 @@ class PodCliqueSetStatusReconciler:
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Tell of one set."""
+        if (unreadable := self._view.caches.sets.unreadable.get(key)) is not None:
+            await self._report_unreadable(key, unreadable)
+            return None
         found = self._view.caches.sets.get(key)
         pcs = self._view.live_set(found.metadata.uid) if found is not None else None
         if pcs is None:
@@ -143,6 +148,17 @@ class PodCliqueSetStatusReconciler:
         await self._applier.apply_status(self._target, status_of(pcs, status), Behalf(key))
         self._tell(pcs, state.topology)
         return None
+
+    async def _report_unreadable(self, key: ObjectKey, value: Unreadable) -> None:
+        status = unreadable_status(value, self._shop.now())
+        if status is not None and value.metadata.deletion_timestamp is None:
+            manifest = {
+                "apiVersion": PodCliqueSet.API_VERSION,
+                "kind": PodCliqueSet.KIND,
+                "metadata": {"name": key.name, "namespace": key.namespace},
+                "status": status,
+            }
+            await self._applier.apply_status(self._target, manifest, Behalf(key))
 
     def _topology(self, pcs: PodCliqueSet) -> TopologyState:
         topology = self._view.topology(pcs)

@@ -26,6 +26,7 @@ from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
+from shared_api.kube.unreadable import Unreadable
 from shared_api.models import SchedulerBackend
 from shared_api.runtime.apply import Applier
 from shared_api.runtime.cache import key_of
@@ -140,6 +141,7 @@ class Assembly:
         for reads in dialect.reads:
             cache_read = caches.read[reads.resource]
             if reads.translated and reads.about is not None:
+                cache_read.subscribe_unreadable(_waking(gangs, _told_about(reads, dialect, caches)))
                 feed(
                     gangs.queue,
                     cache_read,
@@ -260,6 +262,19 @@ def _told_about(
                 yield from _told_about(each, dialect, caches)(found)
 
     return keys
+
+
+def _waking(
+    gangs: Controller, keys: Callable[[Watched], Iterable[ObjectKey]]
+) -> Callable[[Unreadable | None, Unreadable | None], None]:
+    """Wake the gang that an object is about when it cannot be read, or can be again."""
+
+    def on_unreadable(old: Unreadable | None, new: Unreadable | None) -> None:
+        for value in (old, new):
+            for key in keys(value) if value is not None else ():
+                gangs.queue.add(key)
+
+    return on_unreadable
 
 
 def _unplaced(caches: Caches) -> Callable[[Watched], Iterable[ObjectKey]]:

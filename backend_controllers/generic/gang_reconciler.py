@@ -60,6 +60,7 @@ class GangReconciler:
             return None
         translation = self._translated(gang)
         if translation.lacks:
+            self._post_unreadable(gang)
             return None
         step = await self._written(gang, translation)
         self._post(gang, _programming(gang, translation, step))
@@ -69,6 +70,20 @@ class GangReconciler:
         if step.is_refused:
             return Result(requeue_after=self._shop.settings.timing.refused_again_seconds)
         return None
+
+    def _post_unreadable(self, gang: PodGang) -> None:
+        """Report an object of the gang that is there and cannot be read, if that is what it lacks."""
+        key = gang.metadata.key
+        found = tuple(
+            value.explained(reads.resource.kind)
+            for reads in self._dialect.reads
+            if reads.about is not None and reads.through is None
+            for value in self._caches.read[reads.resource].unreadable.values()
+            if reads.about(value) == key
+        )
+        if found:
+            generation = gang.metadata.generation
+            self._post(gang, Programming(Stage.UNREADABLE, generation=generation, refusals=found))
 
     def _translated(self, gang: PodGang) -> Translation:
         clock = self._shop.clock

@@ -21,6 +21,8 @@ class Stage(StrEnum):
     """How far a gang is on its way to its scheduler; the words are reasons of conditions."""
 
     UNSUPPORTED = names.REASON_UNSUPPORTED
+    UNREADABLE = names.REASON_UNREADABLE
+    """An object that a translation follows from cannot be read."""
     CONFLICT = names.REASON_CONFLICT
     REJECTED = "Rejected"
     """The API server refuses the object."""
@@ -36,6 +38,7 @@ class Stage(StrEnum):
 
 
 _DONE = frozenset({Stage.PROGRAMMED, Stage.OUTDATED})
+_REFUSED = frozenset({Stage.UNSUPPORTED, Stage.UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Programming:
     @property
     def is_accepted(self) -> bool:
         """Tell whether the scheduler can do what the gang asks for."""
-        return self.stage is not Stage.UNSUPPORTED
+        return self.stage not in _REFUSED
 
     @property
     def is_done(self) -> bool:

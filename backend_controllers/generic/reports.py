@@ -167,8 +167,10 @@ def _accepted(programming: Programming) -> Said:
         message = f"left undone: {left_undone}" if left_undone else ""
         reason, holds = REASON_ACCEPTED, True
     else:
-        message = f"the scheduler cannot do: {'; '.join(programming.refusals)}"
-        reason, holds = Stage.UNSUPPORTED.value, False
+        message = "; ".join(programming.refusals)
+        if programming.stage is Stage.UNSUPPORTED:
+            message = f"the scheduler cannot do: {message}"
+        reason, holds = programming.stage.value, False
     return Said(names.CONDITION_ACCEPTED, holds, reason, message, programming.generation)
 
 

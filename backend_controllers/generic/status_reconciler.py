@@ -175,7 +175,7 @@ def _state(new: Report) -> tuple[str, str]:
     """Where a gang is counted, and under which reason."""
     programming = new.programming
     if not programming.is_done and new.phase.value == "Pending":
-        state = "Refused" if programming.stage is Stage.UNSUPPORTED else "NotProgrammed"
+        state = "NotProgrammed" if programming.is_accepted else "Refused"
         return state, programming.stage.value
     kind = names.CONDITION_SCHEDULED if new.phase.value == "Pending" else names.CONDITION_READY
     said = new.about(kind)

@@ -27,6 +27,7 @@ from shared_api.kube.client import Client, Patch, Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.unreadable import Unreadable
 from shared_api.runtime.answers import Answers
 from shared_api.runtime.fence import Fence, Unfenced, permitted
 from shared_api.runtime.outcome import WaitForEvent
@@ -148,10 +149,12 @@ class Applier:
     async def apply_status(
         self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
     ) -> Written:
-        """Apply the part of the status that is ours to an object that exists."""
-        observed = target.cache.get(_key(manifest))
+        """Apply the part of the status that is ours to an object that exists, readable or not."""
+        key = _key(manifest)
+        # The last readable version of an object that cannot be read shows an older status.
+        observed = target.cache.unreadable.get(key) or target.cache.get(key)
         if observed is None:
-            raise WaitForEvent(f"{target.resource} {_key(manifest)} is gone")
+            raise WaitForEvent(f"{target.resource} {key} is gone")
         return await self._update(target, manifest, observed, behalf, "status")
 
     async def delete(self, target: Target[W], observed: W, behalf: Behalf) -> Written:
@@ -214,7 +217,7 @@ class Applier:
         self,
         target: Target[W],
         manifest: Mapping[str, object],
-        observed: W,
+        observed: W | Unreadable,
         behalf: Behalf,
         subresource: str = "",
     ) -> Written:
@@ -223,7 +226,9 @@ class Applier:
         if (
             self._answers.is_unchanged(observed, wanted, subresource)
             if wanted is not None
-            else target.unchanged is not None and target.unchanged(observed, manifest)
+            else target.unchanged is not None
+            and not isinstance(observed, Unreadable)
+            and target.unchanged(observed, manifest)
         ):
             return self._count(target, Written.UNCHANGED)
         is_ours = behalf.owner_uid is not None and controller_uid(observed) == behalf.owner_uid
