@@ -1,8 +1,8 @@
 """Whether a backend is there: the Available condition of its SchedulerBackend record.
 
-A backend lives while it renews its Lease. How long ago that was is measured by our own clock
-from when we saw it, so clocks that differ do not matter. A Lease that was given back ends at
-once. Right after a start, or a gap in our watch of Leases, nobody knows how old a Lease is; what
+A record without a Lease, or one that is not accepted, is never available. A backend lives while it
+renews its Lease. How long ago that was is measured by our own clock from when we saw it, so clocks
+that differ do not matter. A Lease that was given back ends at once. Right after a start, or a gap in our watch of Leases, nobody knows how old a Lease is; what
 the record said before stands until it is renewed or the time is up, counted from then on. While
 the watch is broken nobody can tell at all. Gangs are not touched here: they see the record.
 """
@@ -64,7 +64,8 @@ class BackendReconciler:
             message=liveness.message + self._ambiguity(record),
         )
         manifest = status_of(record, {"conditions": rendered((available,))})
-        await self._applier.apply_status(self._target, manifest, Behalf(key))
+        # Forced: the condition is core's by contract, whoever wrote it meanwhile.
+        await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
         if said is not None and said.status != available.status:
             self._shop.tell(record, available.reason, available.message, warning=not liveness.alive)
         return Result(requeue_after=liveness.good_for) if liveness.good_for else None
@@ -81,9 +82,10 @@ class BackendReconciler:
         ready = condition(conditions, names.CONDITION_READY)
         if ready is not None and ready.status == "False":
             return Liveness(alive=False, message=f"it says that it is not ready: {ready.message}")
-        if record.spec.lease is None:
+        lease = record.spec.lease
+        if lease is None:
             return Liveness(alive=False, message="it has no Lease")
-        return self._by_lease(ObjectKey(record.spec.lease.namespace, record.spec.lease.name), said)
+        return self._by_lease(ObjectKey(lease.namespace, lease.name), said)
 
     def _by_lease(self, key: ObjectKey, said: Condition | None) -> Liveness:
         lease = self._caches.leases.get(key)

@@ -155,7 +155,7 @@ class SchedulerBackendSpec(KubeModel):
 
     pod_keys: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=317)], ...] | None,
-        list_set(at_most=16),
+        list_set(at_most=8),
     ] = None
     """Labels and annotations that patches may set, here and in PodGangs: whole keys, or all keys of
     a domain as `example.com/`. When absent, every key that is not reserved."""

@@ -1,19 +1,24 @@
 """A backend's account reaches its own record and its own gangs, and no other's."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 
+from backend_controllers import registry
 from core_operator.caches import GANGS
 from local_cluster.cluster import Cluster
+from local_cluster.hand_written_gang import gang_objects
 from shared_api import names
 from tests.attacks.conftest import TakenOver
-from tests.attacks.kit import APPLY
+from tests.attacks.kit import APPLY, account
 from tests.core.kit import Onlooker, clique, condition, pcs
 from tests.deploy.people import Object, Person, podgang
 
 pytestmark = pytest.mark.cluster
 
+_SAMPLES = Path(__file__).parents[1] / "contract" / "samples" / "backends"
 _YUNIKORN = "backend-yunikorn"
 _LEASE = {"namespace": "grove-system", "name": "backend-kai"}
 
@@ -67,6 +72,52 @@ def administrator(product: Cluster) -> Iterator[Person]:
     """Whoever installed the product, who removes the records of the test."""
     yield Person(product, "default")
     product.kubectl("delete", "schedulerbackends", "aaa", "kai", "yunikorn", "--ignore-not-found")
+
+
+@pytest.mark.parametrize("name", sorted(registry.MODULES))
+def test_every_backend_registers_under_its_own_account(product: Cluster, name: str) -> None:
+    record = yaml.safe_load((_SAMPLES / f"{name}.yaml").read_text())
+    assert not account(product, f"backend-{name}").applied(record, "--dry-run=server")
+
+
+def test_a_record_may_have_as_many_keys_and_names_as_the_schema_allows(product: Cluster) -> None:
+    granted = {
+        "backends": (["wide"], "act-as"),
+        "podkeys": ([f"k{index}.example/" for index in range(8)], "set"),
+        "schedulernames": ([f"scheduler-{index}" for index in range(4)], "claim"),
+    }
+    rules = [
+        {
+            "apiGroups": ["policy.grove.io"],
+            "resources": [resource],
+            "resourceNames": allowed,
+            "verbs": [verb],
+        }
+        for resource, (allowed, verb) in granted.items()
+    ]
+    records = {"apiGroups": ["grove.io"], "resources": ["schedulerbackends"], "verbs": ["create"]}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "wide"},
+        "rules": [*rules, records],
+    }
+    administrator, backend = Person(product, "default"), account(product, "backend-wide")
+    administrator.do("create", "-f", "-", input=role)
+    subject = "--serviceaccount=grove-system:backend-wide"
+    administrator.do("create", "clusterrolebinding", "wide", "--clusterrole=wide", subject)
+    names_, keys = granted["schedulernames"][0], granted["podkeys"][0]
+    ask = ("create", "-f", "-", "--dry-run=server")
+    wide = _honest("wide", *names_, podKeys=keys, lease=_LEASE)
+    try:
+        # The authorizer hears of a new binding by a watch of its own.
+        assert any(not backend.refused(*ask, input=wide) for _ in range(200))
+        wide["spec"]["podKeys"] = [*keys[:7], "iam.example.com/"]
+        assert "may not set " in backend.refusal(*ask, input=wide)
+        wide["spec"].update(podKeys=keys, schedulerNames=[*names_[:3], "kai-scheduler"])
+        assert "may not answer for " in backend.refusal(*ask, input=wide)
+    finally:
+        administrator.do("delete", "clusterrolebinding/wide", "clusterrole/wide")
 
 
 def test_a_backend_cannot_register_a_second_backend(
@@ -145,7 +196,7 @@ async def test_a_later_record_without_a_lease_takes_no_gang_even_without_policie
     assert victim.one(GANGS, "w-0").metadata.labels[names.LABEL_SCHEDULER_BACKEND] == "kai"
     assert selected("v-0")["status"] == "False"
     assert "it has no Lease" in selected("v-0")["message"]
-    assert victim.pods == []
+    assert not victim.pods_of("v-0-a")
 
 
 def test_a_backend_cannot_write_the_status_of_gangs_of_others(
@@ -176,6 +227,25 @@ def test_a_backend_cannot_say_what_core_says_of_its_own_gangs(
         assert refusal.endswith("and podPreparations; core writes the rest")
     own = {"conditions": [_said(names.CONDITION_PROGRAMMED)], "phase": "Running"}
     assert not attacker.applied(_gang(own), "--subresource=status")
+
+
+def test_a_backend_cannot_touch_objects_of_its_scheduler_that_are_not_of_a_gang(
+    product: Cluster, home: str, taken_over: TakenOver
+) -> None:
+    tenant, attacker = Person(product, home), taken_over("backend-default")
+    foreign, _ = gang_objects("batch", home, 1)
+    ending = (
+        " is controlled by no PodGang: a backend creates, changes and deletes only objects of gangs"
+    )
+    assert attacker.refusal("create", "-f", "-", input=foreign) == f"Workload batch{ending}"
+    tenant.do("create", "-f", "-", input=foreign)
+    assert attacker.refusal("delete", "workloads/batch") == f"Workload batch{ending}"
+    gang = {**_gang({}), "name": "w-0", "uid": "u", "controller": True}
+    owner = {key: gang[key] for key in ("apiVersion", "kind", "name", "uid", "controller")}
+    foreign["metadata"]["ownerReferences"] = [owner]
+    assert attacker.applied(foreign) == f"Workload batch{ending}"
+    foreign["metadata"]["name"] = "own"
+    attacker.do("create", "-f", "-", input=foreign)
 
 
 def _on(scheduler: str) -> Object:

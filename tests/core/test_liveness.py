@@ -31,7 +31,14 @@ KEY = ObjectKey("", "mortal")
 class Judge:
     """The reconciler before caches that the test fills, and a clock that it moves."""
 
-    def __init__(self, *, said: str | None = None, lease_at_start: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        said: str | None = None,
+        lease_at_start: bool = True,
+        accepted: tuple[str, ...] = (),
+        **spec: object,
+    ) -> None:
         self.time = 0.0
         self.client = ScriptedClient()
         clock = Clock(monotonic=lambda: self.time)
@@ -43,7 +50,7 @@ class Judge:
         shop = Workshop(
             Settings(),
             self.client,
-            View(caches, "default"),
+            View(caches, "default", accepted),
             telemetry,
             CoreMetrics(telemetry),
             clock=clock,
@@ -56,7 +63,7 @@ class Judge:
         if lease_at_start:
             self.renew(1)
         self._leases.take(Synced("9"))
-        manifest = record("mortal", lease={"namespace": "n", "name": "heart"})
+        manifest = record("mortal", **{"lease": {"namespace": "n", "name": "heart"}, **spec})
         manifest["metadata"]["uid"] = "u"
         if said is not None:
             condition = {
@@ -111,6 +118,25 @@ async def test_a_lease_that_asks_for_long_is_not_believed_for_long() -> None:
     judge.renew(20, seconds=3600)
     judge.pass_to(Settings().backends.stale_after_seconds)
     assert (await judge.verdict())[0] == "False"
+
+
+@pytest.mark.parametrize("said", [None, "True"])
+async def test_a_record_without_a_lease_is_never_alive(said: str | None) -> None:
+    judge = Judge(said=said, lease=None)
+    message = (
+        "it is not accepted: it has no Lease; set spec.lease to the Lease that the backend renews"
+    )
+    assert await judge.verdict() == ("False", message, None)
+
+
+async def test_a_record_that_core_does_not_accept_says_so_whatever_its_lease() -> None:
+    judge = Judge(accepted=("kai", "default"))
+    judge.renew(20)
+    assert await judge.verdict() == (
+        "False",
+        "it is not accepted: core accepts kai, default; add mortal to its setting backends.accepted",
+        None,
+    )
 
 
 @pytest.mark.parametrize("said", ["True", "False"])

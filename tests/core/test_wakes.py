@@ -103,6 +103,8 @@ def test_gangs_look_again_when_a_backend_changes_and_not_at_its_heartbeat() -> N
     assert wakes.backend_differs(alive, backend("True", capabilities=["Gang"]))
     assert wakes.backend_differs(None, alive)
     assert wakes.backend_differs(alive, None)
+    assert not wakes.readiness_differs(alive, beating)
+    assert wakes.readiness_differs(alive, dead), "somebody else wrote it, or we did"
 
 
 def test_an_owner_looks_when_a_child_is_changed_or_gone_and_not_when_it_appears() -> None:

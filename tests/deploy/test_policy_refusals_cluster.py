@@ -7,10 +7,12 @@ import pytest
 from local_cluster.cluster import Cluster
 from shared_api import names
 from tests.core.kit import clique, pcs
+from tests.deploy.kit import DEPLOY
 from tests.deploy.people import Object, Person, pod, podclique, podgang, scaling_group
 
 pytestmark = pytest.mark.cluster
 
+OPTED_IN = DEPLOY / "policies" / "opted-in" / "namespaces.yaml"
 _FOR_CORE = (
     " carries the label app.kubernetes.io/managed-by=grove-operator, which is for what core makes"
     " from a PodCliqueSet: create one of those"
@@ -196,6 +198,29 @@ def test_a_bound_namespace_uses_its_own_backends_and_queues(policed: Cluster, sp
     other = ("annotate", "pcs", "t", "--overwrite", "grove.io/scheduler-backend=volcano")
     assert said(*other) == f"{place}PodCliqueSet t asks for volcano"
     anybody.do("delete", "pcs", "old")
+
+
+def test_only_namespaces_that_opted_in_have_sets_where_that_is_asked_for(
+    policed: Cluster, space: str
+) -> None:
+    anybody = Person(policed, space)
+    policed.kubectl("apply", "--server-side", "-f", str(OPTED_IN))
+    try:
+        anybody.until_refused("create", "-f", "-", input=pcs("probe", clique("a")))
+        assert anybody.refusal("create", "-f", "-", input=pcs("w", clique("a"))) == (
+            f"namespace {space} did not opt in: label it grove.io/workloads=allowed to run"
+            " PodCliqueSets there"
+        )
+        anybody.do("create", "-f", "-", input=pod("p"))
+        anybody.do("label", "namespace", space, "grove.io/workloads=allowed")
+        # The server hears of a label by a watch of its own.
+        ask = ("create", "-f", "-", "--dry-run=server")
+        for _ in range(200):
+            if not anybody.refusal(*ask, input=pcs("w", clique("a"))):
+                break
+        anybody.do("create", "-f", "-", input=pcs("w", clique("a")))
+    finally:
+        policed.kubectl("delete", "-f", str(OPTED_IN))
 
 
 def _asking(backends: str) -> dict[str, str]:
