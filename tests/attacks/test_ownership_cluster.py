@@ -201,7 +201,7 @@ async def test_a_running_pod_with_another_owners_uid_releases_no_gang(
     # It is nobody's: the garbage collector deletes it, and its PodClique replaces it.
     await victim.until(
         lambda: (
-            victim.get(PODS, stolen.metadata.name) is None
+            stolen.metadata.uid not in {pod.metadata.uid for pod in victim.pods}
             and any(map(is_ready, victim.pods_of("web-0-a").values()))
         )
     )
