@@ -32,10 +32,11 @@ def record_manifest(
         scheduler_names=backend.scheduler_names,
         capabilities=tuple(sorted(answer.capabilities)),
         preparation=answer.preparation,
-        pod_keys=backend.pod_keys,
         scheduling_gate=backend.scheduling_gate,
     )
     more: dict[str, object] = {}
+    if backend.pod_keys is not None:
+        more["pod_keys"] = backend.pod_keys
     if backend.release != ReleaseRules():
         # Left out where it says nothing: the server fills in an empty one, which would then
         # differ from what was applied after every start.

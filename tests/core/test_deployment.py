@@ -96,6 +96,7 @@ def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> Non
         "coordination.k8s.io",
         "events.k8s.io",
         "grove.io",
+        "policy.grove.io",
         "resource.k8s.io",
         "scheduler.grove.io",
     }

@@ -27,7 +27,9 @@ def test_every_expression_is_sound_and_no_one_elses_requests_are_matched(policed
 
     def checked(found: list[Object]) -> bool:
         ours = [item for item in found if item["metadata"]["name"] in names_of]
-        return len(ours) == 10 and all("typeChecking" in item.get("status", {}) for item in ours)
+        return len(ours) == len(names_of) and all(
+            "typeChecking" in item.get("status", {}) for item in ours
+        )
 
     found = wait_until(policed.kubeconfig, path, checked, seconds=PATIENCE)
     for policy in (item for item in found if item["metadata"]["name"] in names_of):
