@@ -157,6 +157,9 @@ class PodCliqueReconciler:
                 taken.append(pod.new.name)
 
         await self._restore_labels(clique, plan.keep, behalf)
+        if going:
+            of_gang = ObjectKey(key.namespace, gang.metadata.name)
+            self._shop.turns.hold_for(of_gang, self._shop.clock.monotonic())
         # What goes first makes room in a quota for what comes.
         await slow_start(going, delete, limit=parallel, first=AT_ONCE)
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))

@@ -78,6 +78,12 @@ class Turns:
         self.ask(gang, clique)
         self.look_at(gang.namespace)
 
+    def hold_for(self, gang: ObjectKey, now: float) -> None:
+        """Note that a pod of a running gang is about to be deleted and replaced."""
+        if (line := self._lines.get(gang.namespace)) is not None:
+            self._lines[gang.namespace] = line.held_for(gang, now)
+            self.look_at(gang.namespace)
+
     def freed(self, namespace: str, now: float, *, given_back: bool) -> None:
         """Note that a pod of a constrained namespace is gone."""
         line = self._lines[namespace]

@@ -107,6 +107,8 @@ class Line:
     below: Mapping[ObjectKey, float] = field(default_factory=lambda: MappingProxyType({}))
     """Running gangs that are below their minimum, and since when."""
     aside: Mapping[Kind, Aside] = field(default_factory=lambda: MappingProxyType({}))
+    held_until: float = -math.inf
+    """Until then only gangs that run may create: core is about to delete a pod of one of them."""
 
     def may_create(self, gang: ObjectKey) -> bool:
         """Tell whether a gang may create pods now."""
@@ -120,6 +122,15 @@ class Line:
         retry_at = now + _doubled(_FIRST_RETRY, _LAST_RETRY, tries)
         told = replace(self, message=message, refused_at=now)
         return replace(told, paused=True, tries=tries, retry_at=retry_at)
+
+    def held_for(self, gang: ObjectKey, now: float) -> "Line":
+        """The state before core deletes a pod of a running gang in order to replace it.
+
+        The API server lowers the usage before the deletion is seen here. Without this, the gang
+        with the turn could take what the replacement needs.
+        """
+        held = replace(self, held_until=now + SETTLED_AFTER)
+        return held if self.turn == gang else replace(held, turn=None, paused=False, tries=0)
 
     def freed(self, now: float, *, given_back: bool) -> "Line":
         """The state after a pod is gone; what a gang gave back is nothing new to the others."""
@@ -174,6 +185,7 @@ def plan_step(line: Line, gangs: Sequence[Contender], now: float) -> Step:
     known = {gang.key: gang for gang in gangs}
     line = _judged(_noted(line, gangs, now), known, now)
     line, reserved = _reserved(line, known, now)
+    reserved = reserved or now < line.held_until
     order = in_order(gangs, line)
     opened = False
     if line.turn is None:
@@ -300,7 +312,7 @@ def _again(line: Line, order: Sequence[Contender], now: float) -> float:
     if line.turn is not None:
         return max(0.0, (line.retry_at if line.paused else line.progress_at + IDLE_AFTER) - now)
     untils = [one.until for gang in order for one in _asides(line.aside, gang)]
-    untils += [since + RESERVED_FOR for since in line.below.values()]
+    untils += [line.held_until, *(since + RESERVED_FOR for since in line.below.values())]
     return min((at for at in untils if at > now), default=now + _LAST_WAIT) - now
 
 

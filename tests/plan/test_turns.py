@@ -86,6 +86,21 @@ def test_only_gated_gangs_that_are_incomplete_or_wait_for_their_base_give_back()
     assert step.give_back == {key("part"), key("scaled")}
 
 
+def test_nobody_starts_while_a_pod_of_a_running_gang_is_about_to_be_replaced() -> None:
+    runs, new = contender("runs", RUNS, missing=0, asks=False), contender("new", at=1)
+    line = Line(SAID, turn=key("new"), missing=4).held_for(key("runs"), now=0.0)
+    step = plan_step(line, [runs, new], now=1.0)
+    assert step.line is not None
+    assert step.line.turn is None
+    below = replace(runs, standing=BELOW, missing=1, asks=True)
+    step = plan_step(step.line, [below, new], now=2.0)
+    assert step.line is not None
+    assert step.line.turn == key("runs")
+    step = plan_step(line, [runs, new], now=SETTLED_AFTER)
+    assert step.line is not None
+    assert step.line.turn == key("new")
+
+
 def test_a_scaled_gang_has_no_turn_before_its_base_gang() -> None:
     step = plan_step(Line(SAID), [contender("scaled", base_lacks=True)], now=0.0)
     assert step.line is not None
