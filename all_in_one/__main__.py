@@ -18,7 +18,7 @@ from all_in_one.supervisor import supervise
 from shared_api.runtime import logs
 from shared_api.runtime.configuration import SettingsError, version
 from shared_api.runtime.manager import stop_signals
-from shared_api.runtime.server import Address, Server
+from shared_api.runtime.serving.server import Address, Server
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from functools import partial
 
 from all_in_one.children import Child
 from shared_api.runtime.clock import SYSTEM, Clock
-from shared_api.runtime.server import Check
+from shared_api.runtime.serving.server import Check
 
 INTERVAL_SECONDS = 2.0
 _DEADLINE_SECONDS = 2.0

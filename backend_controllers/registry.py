@@ -6,7 +6,7 @@ Only the one that is asked for is imported: a process knows one scheduler.
 import importlib
 from collections.abc import Mapping
 
-from backend_controllers.contract import Backend
+from backend_controllers.contract.declaration import Backend
 
 MODULES: Mapping[str, str] = {
     "default": "backend_controllers.default",

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
 
-from backend_controllers.contract import Options
+from backend_controllers.contract.declaration import Options
 from shared_api.runtime.configuration import (
     Label,
     Logging,

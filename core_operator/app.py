@@ -7,25 +7,25 @@ loop with a client of its own; the process adds signals, logs and an exit code.
 import contextlib
 from collections.abc import Callable
 
-from core_operator.caches import watch_all
-from core_operator.controllers import Controllers
+from core_operator.context import CoreContext
+from core_operator.controllers.assembly import Controllers
 from core_operator.metrics import CoreMetrics
 from core_operator.settings import Settings
-from core_operator.view import View
-from core_operator.workshop import Workshop
+from core_operator.state.caches import watch_all
+from core_operator.state.view import View
 from shared_api import names
 from shared_api.kube.access import Access, from_environment
 from shared_api.kube.client import Client
+from shared_api.kube.http.pool import Limits
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.wire import Limits
-from shared_api.runtime.deadman import DeadMansSwitch
-from shared_api.runtime.event_objects import Reporter
-from shared_api.runtime.events import Recorder
-from shared_api.runtime.leader import Elector, Terms, replica_identity
+from shared_api.runtime.leading.deadman import DeadMansSwitch
+from shared_api.runtime.leading.elector import Elector, Terms, replica_identity
 from shared_api.runtime.manager import Manager
-from shared_api.runtime.secure_metrics import SecureMetrics
-from shared_api.runtime.server import Address
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.recording.event_objects import Reporter
+from shared_api.runtime.recording.recorder import Recorder
+from shared_api.runtime.serving.secure_metrics import SecureMetrics
+from shared_api.runtime.serving.server import Address
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 
 def assemble(
@@ -40,7 +40,7 @@ def assemble(
     manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
     caches = watch_all(manager, compute_domains=settings.network.auto_mnnvl_enabled)
     view = View(caches, settings.backends.default, settings.backends.accepted)
-    shop = Workshop(
+    context = CoreContext(
         settings,
         client,
         view,
@@ -49,7 +49,7 @@ def assemble(
         recorder=recorder,
         fence=manager.fence,
     )
-    for controller in Controllers(shop):
+    for controller in Controllers(context):
         manager.add(controller)
     return manager
 

@@ -8,7 +8,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from core_operator.plan.disruption import Cause
 from core_operator.plan.statuses.reasons import Blocking
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 _REPAIR_BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 _MIN_AVAILABLE = "min_available"

@@ -7,7 +7,7 @@ CompositePodGroups with a PodGroup per group (1.37 with the alpha gate). Everyth
 package is a pure function of the gang and of the facts that it is given.
 """
 
-from backend_controllers.contract import Backend
+from backend_controllers.contract.declaration import Backend
 from backend_controllers.default.detection import QUESTIONS, detect
 from backend_controllers.default.membership import GATE
 from backend_controllers.default.options import DEFAULT_SCHEDULER, DefaultOptions

@@ -8,9 +8,17 @@ are probed. The gates of kube-scheduler cannot be seen from here; `mirroring` no
 import functools
 import re
 
-from backend_controllers.contract import Absent, Dialect, Options, Probe, Questions, Served, Writes
+from backend_controllers.contract.declaration import (
+    Absent,
+    Dialect,
+    Options,
+    Probe,
+    Questions,
+    Served,
+    Writes,
+)
 from backend_controllers.default import membership, merged, mirroring, plain, tree
-from backend_controllers.default.asking import Features
+from backend_controllers.default.gang_form import Features
 from backend_controllers.default.options import DefaultOptions, WithoutGangSupport
 from backend_controllers.default.served import (
     COMPOSITE_POD_GROUPS,

@@ -8,9 +8,9 @@ minimum stay outside and are scheduled by themselves, as soon as they are releas
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from backend_controllers.contract import Facts, Rendered, Translation, WhenRefused
-from backend_controllers.default import asking
-from backend_controllers.default.asking import Features, controller_ref, manifest
+from backend_controllers.contract.declaration import Facts, Rendered, Translation, WhenRefused
+from backend_controllers.default import gang_form as asking
+from backend_controllers.default.gang_form import Features, controller_ref, manifest
 from backend_controllers.default.membership import (
     EMBEDDED_GROUP,
     Joined,

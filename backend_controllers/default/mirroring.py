@@ -10,7 +10,7 @@ an old one about a gate. Nothing is repeated that was said before the gang was r
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from backend_controllers.contract import Facts, Words
+from backend_controllers.contract.declaration import Facts, Words
 from backend_controllers.default.membership import (
     GATE,
     gang_name,
@@ -18,12 +18,12 @@ from backend_controllers.default.membership import (
     is_bound,
     members,
 )
+from backend_controllers.default.messages import cleaned, names_nodes
 from backend_controllers.default.served import GroupCondition, PodGroup
-from backend_controllers.default.words import cleaned, names_nodes
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 REASON_GATED = "SchedulingGated"
 ONE_BY_ONE = (

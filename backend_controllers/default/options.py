@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from backend_controllers.contract import Options
+from backend_controllers.contract.declaration import Options
 
 DEFAULT_SCHEDULER = "default-scheduler"
 

@@ -7,9 +7,10 @@ was asked for, but something else.
 
 import functools
 
-from backend_controllers.contract import Dialect, Facts, Translation
-from backend_controllers.default import asking, membership, mirroring
-from backend_controllers.default.asking import Counts, Features
+from backend_controllers.contract.declaration import Dialect, Facts, Translation
+from backend_controllers.default import gang_form as asking
+from backend_controllers.default import membership, mirroring
+from backend_controllers.default.gang_form import Counts, Features
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.default.topology import one_key
 from shared_api import names

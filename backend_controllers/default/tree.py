@@ -9,9 +9,9 @@ outside the tree: inside it would count for one of the children that the root ne
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from backend_controllers.contract import Facts, Rendered, Translation
-from backend_controllers.default import asking
-from backend_controllers.default.asking import Counts, Features, controller_ref, manifest
+from backend_controllers.contract.declaration import Facts, Rendered, Translation
+from backend_controllers.default import gang_form as asking
+from backend_controllers.default.gang_form import Counts, Features, controller_ref, manifest
 from backend_controllers.default.membership import gang_name, joined_leaf, part_name
 from backend_controllers.default.served import (
     COMPOSITE_POD_GROUPS,

@@ -8,36 +8,42 @@ missing. A manager is made for one answer of discovery and thrown away with it.
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from backend_controllers.contract import Companion, Dialect, Reads
-from backend_controllers.generic import wakes
+from backend_controllers.contract.declaration import Companion, Dialect, Reads
+from backend_controllers.generic import predicates as wakes
 from backend_controllers.generic.caches import Caches, watch_all
 from backend_controllers.generic.companions import CompanionReconciler
+from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.debounce import mere_news, news_of_writing
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.gang_reconciler import GangReconciler
 from backend_controllers.generic.kinds import BACKENDS, GANGS, field_manager, named
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
-from backend_controllers.generic.pacing import mere_news, news_of_writing
 from backend_controllers.generic.progress import Progress
 from backend_controllers.generic.references import References
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
-from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.unreadable import Unreadable
 from shared_api.models import SchedulerBackend
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import key_of
-from shared_api.runtime.lanes import Priority
+from shared_api.runtime.applying.applied_fields import applied
+from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.manager import Manager
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.predicates import Watched, more_than_status
-from shared_api.runtime.reconcile import Controller, Pace, Subjects
-from shared_api.runtime.sources import feed, feed_overwritten, its_controller, its_label, itself
-from shared_api.runtime.watch import Source
+from shared_api.runtime.queueing.lanes import Priority
+from shared_api.runtime.reconciling.controller import Controller, Pace, Subjects
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.watching.cache import key_of
+from shared_api.runtime.watching.event_handlers import (
+    feed,
+    feed_overwritten,
+    its_controller,
+    its_label,
+    itself,
+)
+from shared_api.runtime.watching.predicates import Watched, more_than_status
+from shared_api.runtime.watching.reflector import Source
 
 _ITS_GANG = its_controller(GANGS)
 
@@ -49,16 +55,16 @@ class Reconciler(Protocol):
         """Make one object as it should be."""
 
 
-def assemble(shop: Workshop, manager: Manager, found: Found) -> None:
+def assemble(context: BackendContext, manager: Manager, found: Found) -> None:
     """Give a manager the controllers that fit what was found."""
-    Assembly(shop, manager).add_all(found)
+    Assembly(context, manager).add_all(found)
 
 
 class Assembly:
     """Controllers in the making."""
 
-    def __init__(self, shop: Workshop, manager: Manager) -> None:
-        self._shop = shop
+    def __init__(self, context: BackendContext, manager: Manager) -> None:
+        self._context = context
         self._manager = manager
 
     def add_all(self, found: Found) -> None:
@@ -66,7 +72,7 @@ class Assembly:
         self._add_registration(found)
         if isinstance(found.answer, Dialect):
             dialect = found.answer
-            caches = watch_all(self._manager, self._shop.backend.name, dialect)
+            caches = watch_all(self._manager, self._context.backend.name, dialect)
             self._add_gangs(dialect, caches)
             self._add_orphans(dialect, caches)
             for companion in dialect.companions:
@@ -84,21 +90,21 @@ class Assembly:
 
         pace = Pace(workers=workers)
         controller = Controller(
-            name, reconcile, self._shop.telemetry, pace=pace, subjects=Subjects(exists)
+            name, reconcile, self._context.telemetry, pace=pace, subjects=Subjects(exists)
         )
-        made = build(self._shop.applier(controller.pending))
+        made = build(self._context.applier(controller.pending))
         self._manager.add(controller)
         return controller
 
     def _add_registration(self, found: Found) -> None:
-        name = self._shop.backend.name
+        name = self._context.backend.name
         records = self._manager.watch(
             Source(BACKENDS, applied(SchedulerBackend), selector=named(name))
         )
         controller = self._controller(
             "registration",
             1,
-            lambda applier: Registration(self._shop, found, records, applier),
+            lambda applier: Registration(self._context, found, records, applier),
             lambda _: True,
         )
         feed(controller.queue, records, itself, when=more_than_status)
@@ -106,33 +112,33 @@ class Assembly:
         controller.queue.add(ObjectKey("", name))
 
     def _add_gangs(self, dialect: Dialect, caches: Caches) -> None:
-        shop, workers = self._shop, self._shop.settings.concurrency
-        lifetimes = Lifetimes(caches.gangs, shop.metrics, shop.clock)
+        context, workers = self._context, self._context.settings.concurrency
+        lifetimes = Lifetimes(caches.gangs, context.metrics, context.clock)
         gangs = self._controller(
             "podgang",
             workers.pod_gangs,
-            lambda applier: GangReconciler(shop, dialect, caches, applier, lifetimes),
+            lambda applier: GangReconciler(context, dialect, caches, applier, lifetimes),
             caches.gangs.__contains__,
         )
         statuses: list[StatusReconciler] = []
 
         def build(applier: Applier) -> StatusReconciler:
-            statuses.append(StatusReconciler(shop, dialect, caches, applier, lifetimes))
+            statuses.append(StatusReconciler(context, dialect, caches, applier, lifetimes))
             return statuses[0]
 
         telling = self._controller(
             "podgang-status", workers.statuses, build, caches.gangs.__contains__
         )
-        shop.board.subscribe(news_of_writing(telling.queue))
-        caches.gangs.subscribe(_forgetter(shop, statuses[0]))
+        context.board.subscribe(news_of_writing(telling.queue))
+        caches.gangs.subscribe(_forgetter(context, statuses[0]))
         self._feed_gangs(gangs, dialect, caches)
         self._feed_statuses(telling, statuses[0], dialect, caches)
 
     def _feed_gangs(self, gangs: Controller, dialect: Dialect, caches: Caches) -> None:
-        board, heeds_held_pods = self._shop.board, dialect.heeds_held_pods
+        board, heeds_held_pods = self._context.board, dialect.heeds_held_pods
         references = References(caches, board, heeds_held_pods=heeds_held_pods)
         feed(gangs.queue, caches.gangs, itself, when=references.is_news)
-        manager = field_manager(self._shop.backend.name)
+        manager = field_manager(self._context.backend.name)
         for writes in dialect.writes:
             cache = caches.written[writes.resource]
             feed(gangs.queue, cache, _ITS_GANG, when=wakes.bent(manager))
@@ -165,7 +171,7 @@ class Assembly:
         of_pod = statuses.noticing(its_label(names.LABEL_PODGANG))
         of_object = statuses.noticing(_ITS_GANG)
         progress = Progress(caches.pods, caches.gangs)
-        later = self._shop.settings.timing.progress_delay_seconds
+        later = self._context.settings.timing.progress_delay_seconds
         feed(queue, caches.pods, of_pod, when=progress.is_news, urgent=news, delay=soon)
         feed(queue, caches.pods, of_pod, when=progress.is_underway, urgent=news, delay=later)
         feed(queue, caches.gangs, itself, when=progress.is_recounted, urgent=news, delay=soon)
@@ -191,12 +197,12 @@ class Assembly:
         made: list[Orphans] = []
 
         def build(applier: Applier) -> Orphans:
-            made.append(Orphans(self._shop, dialect, caches, applier))
+            made.append(Orphans(self._context, dialect, caches, applier))
             return made[0]
 
         # The sweep, with which every leader begins, finds what single keys would have named.
         controller = self._controller("orphans", 1, build, lambda key: key == SWEEP)
-        orphans, grace = made[0], self._shop.settings.timing.orphan_grace_seconds
+        orphans, grace = made[0], self._context.settings.timing.orphan_grace_seconds
 
         def look(key: ObjectKey) -> None:
             controller.queue.add(key, priority=Priority.RESYNC, delay=grace)
@@ -226,11 +232,11 @@ class Assembly:
         controller = self._controller(
             f"companion-{written.plural}",
             1,
-            lambda applier: CompanionReconciler(self._shop, companion, caches, applier),
+            lambda applier: CompanionReconciler(self._context, companion, caches, applier),
             caches.read[source].__contains__,
         )
         feed(controller.queue, caches.read[source], itself, when=wakes.shows_other)
-        bent = wakes.bent(field_manager(self._shop.backend.name))
+        bent = wakes.bent(field_manager(self._context.backend.name))
         feed(controller.queue, caches.written[written], _owner_of(source.kind), when=bent)
 
 
@@ -306,11 +312,11 @@ def _unhurried(old: object, new: object) -> Priority:
 
 
 def _forgetter(
-    shop: Workshop, statuses: StatusReconciler
+    context: BackendContext, statuses: StatusReconciler
 ) -> Callable[[PodGang | None, PodGang | None], None]:
     def on_gang(old: PodGang | None, new: PodGang | None) -> None:
         if old is not None and new is None:
-            shop.board.forget(old.metadata.uid)
+            context.board.forget(old.metadata.uid)
             statuses.forget(old)
 
     return on_gang

@@ -8,20 +8,20 @@ are only read are kept as the dialect selects them. Objects are found by their o
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from backend_controllers.contract import Dialect, Reads, Writes
+from backend_controllers.contract.declaration import Dialect, Reads, Writes
 from backend_controllers.generic.kinds import GANGS, field_manager, given_to, kept_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.applying.applied_fields import Applied, applied
 from shared_api.runtime.manager import Manager
-from shared_api.runtime.owners import Owner, by_controller
-from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.sources import its_controller
-from shared_api.runtime.watch import Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.event_handlers import its_controller
+from shared_api.runtime.watching.owners import Owner, by_controller
+from shared_api.runtime.watching.predicates import Watched
+from shared_api.runtime.watching.reflector import Source
 
 OWNER = "owner"
 """Index by the controlling owner."""

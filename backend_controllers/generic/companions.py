@@ -4,14 +4,14 @@ They are owned by their source, such as a topology by its binding, and go away w
 is no gang to tell of what went wrong, so the source gets an Event.
 """
 
-from backend_controllers.contract import Companion
+from backend_controllers.contract.declaration import Companion
 from backend_controllers.generic.caches import Caches
+from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.gang_results import Stage
 from backend_controllers.generic.object_writer import ObjectWriter, Owner
-from backend_controllers.generic.programming import Stage
-from backend_controllers.generic.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Result
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.outcome import Result
 
 LOOK_AGAIN = 60.0
 
@@ -20,13 +20,13 @@ class CompanionReconciler:
     """The objects that follow from sources of one kind."""
 
     def __init__(
-        self, shop: Workshop, companion: Companion, caches: Caches, applier: Applier
+        self, context: BackendContext, companion: Companion, caches: Caches, applier: Applier
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._companion = companion
         self._sources = caches.read[companion.source.resource]
         self._writer = ObjectWriter(
-            shop,
+            context,
             caches,
             applier,
             (companion.writes,),
@@ -43,6 +43,6 @@ class CompanionReconciler:
         if step.stage in (Stage.PROGRAMMED, Stage.REPLACING):
             return None
         if step.stage is Stage.CONFLICT:
-            self._shop.metrics.conflicts.inc()
-        self._shop.tell(source, step.stage.value, step.message, warning=True, kind=kind)
+            self._context.metrics.conflicts.inc()
+        self._context.tell(source, step.stage.value, step.message, warning=True, kind=kind)
         return Result(requeue_after=LOOK_AGAIN)

@@ -17,17 +17,24 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from backend_controllers.contract import Absent, Backend, Dialect, Options, Probe, Served
+from backend_controllers.contract.declaration import (
+    Absent,
+    Backend,
+    Dialect,
+    Options,
+    Probe,
+    Served,
+)
 from backend_controllers.generic.definitions import Definition, schemas
 from backend_controllers.generic.kinds import field_manager, named
 from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, NotFound
 from shared_api.kube.resources import API_SERVICES, CRDS
-from shared_api.runtime.backoff import Backoff
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.queueing.backoff import Backoff
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 
 D = TypeVar("D", bound=msgspec.Struct)
 log = structlog.stdlib.get_logger(__name__)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend_controllers.counting import count, is_member
+from backend_controllers.contract.pod_counts import count, is_member
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.watching.cache import Cache
 
 DISRUPTION_TARGET = "DisruptionTarget"
 _PREEMPTED = "PreemptionByScheduler"

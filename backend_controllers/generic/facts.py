@@ -10,9 +10,9 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.runtime.owners import identity
-from shared_api.runtime.ownership import Applied
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.applying.applied_fields import Applied
+from shared_api.runtime.watching.owners import identity
+from shared_api.runtime.watching.predicates import Watched
 
 
 class CacheFacts:

@@ -6,22 +6,22 @@ what came of it. It writes no status: that is another controller's, which is tol
 
 import asyncio
 
-from backend_controllers.contract import Dialect, Translation
+from backend_controllers.contract.declaration import Dialect, Translation
 from backend_controllers.generic.caches import Caches
 from backend_controllers.generic.conditions import by_kind
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.facts import CacheFacts
+from backend_controllers.generic.gang_results import Programming, Stage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.object_writer import ObjectWriter, Owner, Step
-from backend_controllers.generic.programming import Programming, Stage
-from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.errors import Forbidden, Invalid, KubeError, Verdict, classify
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Result, Retry
-from shared_api.runtime.owners import identity
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.outcome import Result, Retry
+from shared_api.runtime.watching.owners import identity
 
 LOOK_AGAIN = 15.0
 """Seconds after which a name that others have is tried again: we do not watch their objects."""
@@ -35,18 +35,18 @@ class GangReconciler:
 
     def __init__(
         self,
-        shop: Workshop,
+        context: BackendContext,
         dialect: Dialect,
         caches: Caches,
         applier: Applier,
         lifetimes: Lifetimes,
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._dialect = dialect
         self._caches = caches
         self._lifetimes = lifetimes
         self._writer = ObjectWriter(
-            shop,
+            context,
             caches,
             applier,
             dialect.writes,
@@ -66,10 +66,10 @@ class GangReconciler:
         step = await self._written(gang, translation)
         self._post(gang, _programming(gang, translation, step))
         if step.stage is Stage.CONFLICT:
-            self._shop.metrics.conflicts.inc()
+            self._context.metrics.conflicts.inc()
             return Result(requeue_after=LOOK_AGAIN)
         if step.is_refused:
-            return Result(requeue_after=self._shop.settings.timing.refused_again_seconds)
+            return Result(requeue_after=self._context.settings.timing.refused_again_seconds)
         return None
 
     def _post_unreadable(self, gang: PodGang) -> None:
@@ -87,14 +87,14 @@ class GangReconciler:
             self._post(gang, Programming(Stage.UNREADABLE, generation=generation, refusals=found))
 
     def _translated(self, gang: PodGang) -> Translation:
-        clock = self._shop.clock
+        clock = self._context.clock
         started = clock.monotonic()
         translation = self._dialect.translate(gang, CacheFacts(self._caches, gang))
-        self._shop.metrics.translate.observe(clock.monotonic() - started)
+        self._context.metrics.translate.observe(clock.monotonic() - started)
         return translation
 
     async def _written(self, gang: PodGang, translation: Translation) -> Step:
-        clock, again = self._shop.clock, self._shop.settings.timing.refused_again_seconds
+        clock, again = self._context.clock, self._context.settings.timing.refused_again_seconds
         started = clock.monotonic()
         labels = {names.LABEL_PODGANG: gang.metadata.name}
         try:
@@ -112,7 +112,7 @@ class GangReconciler:
             late = Retry(f"the API server did not take the objects in {LONGEST:g} s")
             self._post(gang, _programming(gang, translation, self._failure(gang, late)))
             raise late from error
-        self._shop.metrics.apply.observe(clock.monotonic() - started)
+        self._context.metrics.apply.observe(clock.monotonic() - started)
         return step
 
     def _failure(self, gang: PodGang, error: Exception) -> Step:
@@ -127,7 +127,7 @@ class GangReconciler:
         Core would take a gang that is not programmed any more for one that was withdrawn.
         """
         uid = gang.metadata.uid
-        posted = self._shop.board.get(uid)
+        posted = self._context.board.get(uid)
         if posted is None:
             said = by_kind(gang.status.conditions if gang.status is not None else ())
             programmed = said.get(names.CONDITION_PROGRAMMED)
@@ -145,7 +145,7 @@ class GangReconciler:
             return
         if programming.is_done:
             self._lifetimes.written(gang)
-        self._shop.board.post(gang, programming)
+        self._context.board.post(gang, programming)
 
 
 def _programming(gang: PodGang, translation: Translation, step: Step) -> Programming:

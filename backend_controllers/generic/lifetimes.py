@@ -14,8 +14,8 @@ from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api import names
 from shared_api.kube.podgangs import PodGang
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.watching.cache import Cache
 
 
 class Lifetimes:

@@ -7,7 +7,7 @@ gang is counted under one state and one reason, by UID, until it is gone.
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 STEP_SECONDS = (1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5)
 LIFE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)

@@ -15,25 +15,31 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from backend_controllers.contract import Rendered, WhenRefused, Writes
+from backend_controllers.contract.declaration import Rendered, WhenRefused, Writes
 from backend_controllers.generic.caches import Caches, Kept
+from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.gang_results import Stage
 from backend_controllers.generic.kinds import field_manager, keeper_label
-from backend_controllers.generic.programming import Stage
-from backend_controllers.generic.workshop import Workshop
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import Conflict, Invalid, KubeError, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import JsonObject
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import key_of
-from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.owners import Owner as Identity
-from shared_api.runtime.owners import controller_of, identity
-from shared_api.runtime.ownership import applied, fingerprint, was_taken
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.writing import Behalf, OwnershipConflict, Target, Written, controlled_by
+from shared_api.runtime.applying.applied_fields import applied, fingerprint, was_taken
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import (
+    Behalf,
+    OwnershipConflict,
+    Target,
+    Written,
+    controlled_by,
+)
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.watching.cache import key_of
+from shared_api.runtime.watching.owners import Owner as Identity
+from shared_api.runtime.watching.owners import controller_of, identity
+from shared_api.runtime.watching.predicates import Watched
 
 EVENT_REPLACED = "Replaced"
 TAKEN_BACK_AFTER = 10.0
@@ -97,19 +103,19 @@ class ObjectWriter:
 
     def __init__(
         self,
-        shop: Workshop,
+        context: BackendContext,
         caches: Caches,
         applier: Applier,
         declared: Iterable[Writes],
         lives: Callable[[str], bool],
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._applier = applier
         self._caches = caches
         self._declared = {writes.resource: writes for writes in declared}
         self._lives = lives
-        self._keeper = keeper_label(shop.backend.name)
-        self._manager = field_manager(shop.backend.name)
+        self._keeper = keeper_label(context.backend.name)
+        self._manager = field_manager(context.backend.name)
         # What the server refused, by the UID of the object that it would not change.
         self._refused: dict[str, _Refusal] = {}
         # When an object that was taken from an owner may be taken back.
@@ -162,7 +168,7 @@ class ObjectWriter:
     async def _change(
         self, owner: Owner, rendered: Rendered, manifest: JsonObject, observed: Kept
     ) -> Step:
-        target, now = self._target(rendered.resource), self._shop.clock.monotonic()
+        target, now = self._target(rendered.resource), self._context.clock.monotonic()
         uid = observed.metadata.uid or ""
         refused = self._refused.get(uid)
         if refused is not None and now < refused.until and refused.is_of(rendered, manifest):
@@ -174,7 +180,7 @@ class ObjectWriter:
             if replaces and await self._is_welcome(rendered.resource, manifest):
                 return await self._replace(owner, target, observed)
             name = _name(rendered.resource, observed)
-            again = self._shop.settings.timing.refused_again_seconds
+            again = self._context.settings.timing.refused_again_seconds
             refused = self._refused[uid] = _Refusal(
                 fingerprint(manifest),
                 rendered.when_refused,
@@ -188,7 +194,7 @@ class ObjectWriter:
         """Ask whether the server would take this object if there were none of its name."""
         metadata = {**_metadata(manifest), "name": f"{_key(manifest).name}.new"}
         try:
-            await self._shop.client.create(
+            await self._context.client.create(
                 resource,
                 {**manifest, "metadata": metadata},
                 field_manager=self._manager,
@@ -204,9 +210,9 @@ class ObjectWriter:
 
     async def _replace(self, owner: Owner, target: Target[Kept], observed: Kept) -> Step:
         self._count(target, await self._applier.delete(target, observed, owner.behalf))
-        self._shop.metrics.replacements.inc()
+        self._context.metrics.replacements.inc()
         message = f"{_name(target.resource, observed)} cannot be changed and is replaced"
-        self._shop.tell(owner.value, EVENT_REPLACED, message, kind=owner.kind)
+        self._context.tell(owner.value, EVENT_REPLACED, message, kind=owner.kind)
         return Step(Stage.REPLACING, message)
 
     async def _make_way(self, owner: Owner, target: Target[Kept], observed: Kept) -> Step:
@@ -229,7 +235,7 @@ class ObjectWriter:
         """Look at an object that has our name and not our label."""
         key = _key(manifest)
         try:
-            found = await self._shop.client.get(
+            found = await self._context.client.get(
                 target.resource,
                 key.name,
                 key.namespace or None,
@@ -254,7 +260,7 @@ class ObjectWriter:
         return _WRITTEN
 
     def _is_left_to_taker(self, owner: Owner, resource: Resource, key: ObjectKey) -> bool:
-        now, place = self._shop.clock.monotonic(), (owner.identity.uid, resource, key)
+        now, place = self._context.clock.monotonic(), (owner.identity.uid, resource, key)
         until = self._taken.get(place)
         if until is None:
             self._taken = {one: at for one, at in self._taken.items() if self._lives(one[0])}
@@ -313,7 +319,7 @@ class ObjectWriter:
 
     def _count(self, target: Target[Kept], written: Written) -> None:
         if written is not Written.UNCHANGED:
-            self._shop.metrics.wrote(target.resource.plural, written.value)
+            self._context.metrics.wrote(target.resource.plural, written.value)
 
 
 def _is_about_fields(error: Invalid) -> bool:

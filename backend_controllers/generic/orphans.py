@@ -8,21 +8,21 @@ deleted the server is asked about the gang, since two watches need not be equall
 
 from collections.abc import Callable, Iterable
 
-from backend_controllers.contract import Dialect
+from backend_controllers.contract.declaration import Dialect
 from backend_controllers.generic.caches import GANG, Caches, Kept
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.kinds import GANGS
-from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.owners import controller_of, identity, owner_in
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.sources import its_controller
-from shared_api.runtime.writing import Behalf, Target
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.watching.event_handlers import its_controller
+from shared_api.runtime.watching.owners import controller_of, identity, owner_in
+from shared_api.runtime.watching.predicates import Watched
 
 SWEEP = ObjectKey("", "")
 """The key under which everything is looked through."""
@@ -32,8 +32,10 @@ _owning_gang = its_controller(GANGS)
 class Orphans:
     """Objects of gangs that are not ours any more; keys are those of the gangs."""
 
-    def __init__(self, shop: Workshop, dialect: Dialect, caches: Caches, applier: Applier) -> None:
-        self._shop = shop
+    def __init__(
+        self, context: BackendContext, dialect: Dialect, caches: Caches, applier: Applier
+    ) -> None:
+        self._context = context
         self._caches = caches
         self._applier = applier
         self._kinds = tuple(writes.resource for writes in dialect.writes)
@@ -46,7 +48,7 @@ class Orphans:
         if key == SWEEP:
             for gang in {gang for gang, _, _ in self._all()}:
                 self.look(gang)
-            return Result(requeue_after=self._shop.settings.timing.sweep_seconds)
+            return Result(requeue_after=self._context.settings.timing.sweep_seconds)
         found = [(kind, value) for gang, kind, value in self._of(key) if gang == key]
         if not found:
             self._noticed.pop(key, None)
@@ -55,13 +57,13 @@ class Orphans:
 
     async def _judge(self, key: ObjectKey, found: list[tuple[Resource, Kept]]) -> Result | None:
         try:
-            gang: PartialObject | None = await self._shop.client.get(
+            gang: PartialObject | None = await self._context.client.get(
                 GANGS, key.name, key.namespace, into=PartialObject, metadata_only=True
             )
         except NotFound:
             gang = None
-        now = self._shop.clock.monotonic()
-        collected_at = self._noticed.setdefault(key, now) + self._shop.settings.timing.gc_seconds
+        now = self._context.clock.monotonic()
+        collected_at = self._noticed.setdefault(key, now) + self._context.settings.timing.gc_seconds
         behalf = Behalf(key)
         for kind, value in found:
             if gang is not None and identity(GANGS, gang) == controller_of(value):
@@ -72,12 +74,12 @@ class Orphans:
                 continue
             target = Target(kind, self._caches.written[kind])
             written = await self._applier.delete(target, value, behalf)
-            self._shop.metrics.wrote(kind.plural, written.value)
-            self._shop.metrics.orphans.inc()
+            self._context.metrics.wrote(kind.plural, written.value)
+            self._context.metrics.orphans.inc()
         return Result(requeue_after=max(1.0, collected_at - now))
 
     def _is_ours(self, gang: PartialObject) -> bool:
-        return gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == self._shop.backend.name
+        return gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) == self._context.backend.name
 
     def _of(self, key: ObjectKey) -> Iterable[tuple[ObjectKey, Resource, Kept]]:
         for kind in self._kinds:

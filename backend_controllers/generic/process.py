@@ -12,25 +12,25 @@ from collections.abc import Callable, Iterator, Mapping
 
 import structlog
 
-from backend_controllers.contract import Backend, Dialect
+from backend_controllers.contract.declaration import Backend, Dialect
 from backend_controllers.generic.assembly import assemble
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Discovery, Found
 from backend_controllers.generic.kinds import field_manager
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.generic.workshop import Workshop
 from backend_controllers.settings import Settings
 from shared_api.kube.access import Access, from_environment
 from shared_api.kube.client import Client
+from shared_api.kube.http.pool import Limits
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.wire import Limits
-from shared_api.runtime.deadman import DeadMansSwitch
-from shared_api.runtime.event_objects import Reporter
-from shared_api.runtime.events import Recorder
-from shared_api.runtime.leader import Elector, Terms, replica_identity
+from shared_api.runtime.leading.deadman import DeadMansSwitch
+from shared_api.runtime.leading.elector import Elector, Terms, replica_identity
 from shared_api.runtime.manager import Manager, stop_signals
-from shared_api.runtime.secure_metrics import SecureMetrics
-from shared_api.runtime.server import Address, Check, Server
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.recording.event_objects import Reporter
+from shared_api.runtime.recording.recorder import Recorder
+from shared_api.runtime.serving.secure_metrics import SecureMetrics
+from shared_api.runtime.serving.server import Address, Check, Server
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -115,7 +115,7 @@ class Process:
         reporter = Reporter(name, elector.identity)
         recorder = Recorder(self._client, reporter, self._telemetry, fence=elector)
         manager = Manager(self._client, self._telemetry, elector=elector, recorder=recorder)
-        shop = Workshop(
+        context = BackendContext(
             self._backend,
             self._settings,
             self._client,
@@ -125,7 +125,7 @@ class Process:
             lease=lease_of(self._backend, self._settings),
             fence=manager.fence,
         )
-        assemble(shop, manager, found)
+        assemble(context, manager, found)
         return manager
 
     def _readiness(self) -> Mapping[str, Check]:

@@ -11,12 +11,12 @@ import enum
 from collections import Counter
 from collections.abc import Mapping
 
-from backend_controllers.generic.wakes import pod_moved_on
+from backend_controllers.generic.predicates import pod_moved_on
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition
-from shared_api.runtime.cache import Cache, key_of
+from shared_api.runtime.watching.cache import Cache, key_of
 
 _PLACING = frozenset({"PodScheduled", "PodBound"})
 _PASSED = frozenset({"", "Pending", "Running"})

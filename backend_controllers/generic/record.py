@@ -6,7 +6,7 @@ registers all the same: gangs then say what is missing, instead of that nobody k
 
 from datetime import datetime
 
-from backend_controllers.contract import Absent, Backend, Dialect
+from backend_controllers.contract.declaration import Absent, Backend, Dialect
 from backend_controllers.generic.conditions import Said, by_kind, moment, rendered
 from backend_controllers.generic.discovery import Found
 from shared_api import names

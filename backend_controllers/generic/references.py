@@ -11,9 +11,9 @@ from dataclasses import replace
 from msgspec import structs
 
 from backend_controllers.generic.caches import Caches
-from backend_controllers.generic.programming import Board, Stage
+from backend_controllers.generic.gang_results import Board, Stage
 from shared_api.kube.podgangs import PodGang, PodGangSpec
-from shared_api.runtime.predicates import more_than_status
+from shared_api.runtime.watching.predicates import more_than_status
 
 
 class References:

@@ -7,17 +7,17 @@ rarely written, and never at a start that finds the record as it should be.
 from collections.abc import Mapping
 from datetime import datetime
 
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.kinds import BACKENDS, field_manager
 from backend_controllers.generic.record import record_manifest, record_status
-from backend_controllers.generic.workshop import Workshop
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import SchedulerBackend
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.ownership import Applied, fingerprint
-from shared_api.runtime.writing import Behalf, Target
+from shared_api.runtime.applying.applied_fields import Applied, fingerprint
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.watching.cache import Cache
 
 HEARTBEAT = 300.0
 """Seconds between two heartbeats."""
@@ -28,21 +28,21 @@ class Registration:
 
     def __init__(
         self,
-        shop: Workshop,
+        context: BackendContext,
         found: Found,
         records: Cache[Applied[SchedulerBackend]],
         applier: Applier,
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._found = found
         self._target = Target(BACKENDS, records, self._is_as_stated)
         self._status = Target(BACKENDS, records)
         self._applier = applier
-        self._beat_at = shop.clock.monotonic()
+        self._beat_at = context.clock.monotonic()
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Make the record and its status as they should be."""
-        manifest = record_manifest(self._shop.backend, self._found.answer, self._shop.lease)
+        manifest = record_manifest(self._context.backend, self._found.answer, self._context.lease)
         behalf = Behalf(key, force=True)
         await self._applier.apply(self._target, manifest, behalf)
         observed = self._target.cache.get(key)
@@ -50,23 +50,23 @@ class Registration:
             # It was just created; the status follows when the cache shows it.
             return None
         status = record_status(
-            observed.object, self._found, self._heartbeat(observed.object), self._shop.now()
+            observed.object, self._found, self._heartbeat(observed.object), self._context.now()
         )
         await self._applier.apply_status(self._status, status, behalf)
-        return Result(requeue_after=self._beat_at + HEARTBEAT - self._shop.clock.monotonic())
+        return Result(requeue_after=self._beat_at + HEARTBEAT - self._context.clock.monotonic())
 
     def _is_as_stated(
         self, observed: Applied[SchedulerBackend], manifest: Mapping[str, object]
     ) -> bool:
         # Fingerprints leave out what is empty, but no patch and an empty one mean different things.
-        applied = observed.fingerprint(field_manager(self._shop.backend.name))
+        applied = observed.fingerprint(field_manager(self._context.backend.name))
         preparation = observed.object.spec.preparation
         return applied == fingerprint(manifest) and preparation == self._found.answer.preparation
 
     def _heartbeat(self, record: SchedulerBackend) -> datetime:
-        now = self._shop.clock.monotonic()
+        now = self._context.clock.monotonic()
         previous = record.status.last_heartbeat if record.status is not None else None
         if previous is not None and now < self._beat_at + HEARTBEAT:
             return previous
         self._beat_at = now
-        return self._shop.now()
+        return self._context.now()

@@ -14,11 +14,11 @@ from datetime import datetime
 
 import msgspec
 
-from backend_controllers.contract import Words
-from backend_controllers.counting import GangCount
+from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.pod_counts import GangCount
 from backend_controllers.generic.conditions import MESSAGE_LIMIT, Said, by_kind, rendered
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
-from backend_controllers.generic.programming import Programming, Stage
+from backend_controllers.generic.gang_results import Programming, Stage
 from shared_api import names
 from shared_api.kube.podgangs import PodGang, PodGangStatus
 from shared_api.kube.podgangs import PodPreparation as Published

@@ -10,27 +10,27 @@ import math
 from collections.abc import Iterator
 from typing import TypeVar
 
-from backend_controllers.contract import Dialect
-from backend_controllers.counting import count
+from backend_controllers.contract.declaration import Dialect
+from backend_controllers.contract.pod_counts import count
 from backend_controllers.generic.caches import Caches
+from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.debounce import Gathering
 from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
+from backend_controllers.generic.gang_results import Stage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
-from backend_controllers.generic.pacing import Gathering
-from backend_controllers.generic.programming import Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth
-from backend_controllers.generic.workshop import Workshop
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.models import PodGangPhase
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import key_of
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.sources import Keys
-from shared_api.runtime.writing import Behalf, Target
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.watching.cache import key_of
+from shared_api.runtime.watching.event_handlers import Keys
+from shared_api.runtime.watching.predicates import Watched
 
 W = TypeVar("W", bound=Watched)
 _TOLD = frozenset({Stage.CONFLICT, Stage.REJECTED, Stage.FAILED, Stage.OUTDATED})
@@ -41,13 +41,13 @@ class StatusReconciler:
 
     def __init__(
         self,
-        shop: Workshop,
+        context: BackendContext,
         dialect: Dialect,
         caches: Caches,
         applier: Applier,
         lifetimes: Lifetimes,
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._dialect = dialect
         self._caches = caches
         self._applier = applier
@@ -58,13 +58,13 @@ class StatusReconciler:
             surplus_stands_in=dialect.surplus_stands_in,
         )
         self._target = Target(GANGS, caches.gangs)
-        timing = shop.settings.timing
+        timing = context.settings.timing
         self._delays = {
             Worth.NOW: 0.0,
             Worth.SOON: timing.reason_delay_seconds,
             Worth.LATER: timing.progress_delay_seconds,
         }
-        self.gathering = Gathering(timing.gather_seconds, shop.clock)
+        self.gathering = Gathering(timing.gather_seconds, context.clock)
         # Since when there is news that has not been told.
         self._since: dict[ObjectKey, float] = {}
         # When a gang was last told of.
@@ -75,10 +75,10 @@ class StatusReconciler:
 
         def noticed(value: W) -> Iterator[ObjectKey]:
             # What a standby sees is told by another, so nobody waits for this process to tell it.
-            leads = self._shop.fence.remaining() > 0
+            leads = self._context.fence.remaining() > 0
             for key in keys(value):
                 if leads:
-                    self._since.setdefault(key, self._shop.clock.monotonic())
+                    self._since.setdefault(key, self._context.clock.monotonic())
                 yield key
 
         return noticed
@@ -86,7 +86,7 @@ class StatusReconciler:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Tell of one gang, if there is something to tell."""
         gang = self._caches.gang(key)
-        programming = None if gang is None else self._shop.board.get(gang.metadata.uid)
+        programming = None if gang is None else self._context.board.get(gang.metadata.uid)
         if gang is None or programming is None:
             self._since.pop(key, None)
             return None
@@ -97,13 +97,13 @@ class StatusReconciler:
         disruption = self._disruptions.of(gang, facts.pods, is_placed=counted.is_scheduled)
         new = report(gang, programming, counted, words, disruption)
         is_running = new.phase is PodGangPhase.RUNNING
-        self._shop.board.read(gang.metadata.uid, is_running=is_running)
+        self._context.board.read(gang.metadata.uid, is_running=is_running)
         self._measure(gang, new)
         found = worth(gang.status, new)
         if found is Worth.NOTHING:
             self._since.pop(key, None)
             return None
-        now = self._shop.clock.monotonic()
+        now = self._context.clock.monotonic()
         since = self._since.setdefault(key, now)
         if (rest := self._due(key, found, since) - now) > 0:
             return Result(requeue_after=rest)
@@ -111,12 +111,12 @@ class StatusReconciler:
         self._told_at[key] = now
         await self._write(gang, new, key)
         self.gathering.wrote(now)
-        self._shop.metrics.mirror.observe(self._shop.clock.monotonic() - since)
+        self._context.metrics.mirror.observe(self._context.clock.monotonic() - since)
         return None
 
     def forget(self, gang: PodGang) -> None:
         """A gang is gone."""
-        self._shop.metrics.forget(gang.metadata.uid)
+        self._context.metrics.forget(gang.metadata.uid)
         self._told_at.pop(key_of(gang), None)
         self._disruptions.forget(gang)
 
@@ -130,10 +130,10 @@ class StatusReconciler:
         return max(since + self._delays[Worth.SOON], paced)
 
     async def _write(self, gang: PodGang, new: Report, key: ObjectKey) -> None:
-        manifest = new.manifest(gang, self._shop.now())
+        manifest = new.manifest(gang, self._context.now())
         # Forced: these fields are the backend's by contract, also if another one had the gang.
         written = await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
-        self._shop.metrics.wrote(f"{GANGS.plural}/status", written.value)
+        self._context.metrics.wrote(f"{GANGS.plural}/status", written.value)
         self._tell(gang, new)
 
     def _tell(self, gang: PodGang, new: Report) -> None:
@@ -144,11 +144,11 @@ class StatusReconciler:
         for said in new.said:
             is_news = before.get(said.kind) != (said.status, said.reason)
             if is_news and _is_for_people(said.kind, new, holds=said.holds):
-                self._shop.tell(gang, said.reason, said.message, warning=True)
+                self._context.tell(gang, said.reason, said.message, warning=True)
 
     def _measure(self, gang: PodGang, new: Report) -> None:
         state, reason = _state(new)
-        self._shop.metrics.note(gang.metadata.uid, state, reason)
+        self._context.metrics.note(gang.metadata.uid, state, reason)
         if state in ("Starting", "Running"):
             self._lifetimes.scheduled(gang)
         if state == "Running":

@@ -2,7 +2,7 @@
 
 `detection` looks at the installed CRDs and declares the backend, `translation` makes the
 PodGroup (its parts: `queues`, `subgroups`, `placing`), `topology_sync` makes KAI's Topology
-objects, and `mirroring` says how a gang fares (its words: `texts`, `evictions`). All of it
+objects, and `mirroring` says how a gang fares (its `messages`, `evictions`). All of it
 is pure.
 """
 

@@ -7,7 +7,7 @@ under us is found by asking again.
 
 import functools
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Absent,
     Backend,
     Dialect,

@@ -12,7 +12,8 @@ lacks its minimum, by its time, and before that by the name of a pod that is jus
 import re
 from datetime import datetime, timedelta
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract.declaration import Facts
+from backend_controllers.contract.timestamps import time_of
 from backend_controllers.kai.api import (
     EVENTS,
     KEY_EVICTED_PODS,
@@ -24,10 +25,9 @@ from backend_controllers.kai.api import (
     ObservedPodGroup,
     gang_of,
 )
-from backend_controllers.timestamps import time_of
 from shared_api import names
 from shared_api.kube.podgangs import Condition, PodGang
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 # Recorders merge what they take for repetitions.
 _MERGED = "(combined from similar events): "

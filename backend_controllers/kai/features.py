@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from backend_controllers.contract import Options, Served
-from backend_controllers.installation import Installation
+from backend_controllers.contract.declaration import Options, Served
+from backend_controllers.contract.installation import Installation
 from backend_controllers.kai.api import PODGROUPS, TOPOLOGIES
 
 

@@ -10,7 +10,7 @@ on: the gang is placed whole or not at all.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from backend_controllers.counting import group_of
+from backend_controllers.contract.pod_counts import group_of
 from backend_controllers.kai.api import KEY_POD_GROUP, gang_of, pod_group_name
 from backend_controllers.kai.features import Features
 from shared_api.kube.podgangs import PodGang

@@ -7,9 +7,12 @@ Pods of the gang say the rest. While members are missing or gated KAI does not l
 gang, and old words about it are not repeated.
 """
 
-from backend_controllers.contract import Facts, Words
-from backend_controllers.counting import group_of, members_are_ungated
-from backend_controllers.kai import evictions, placement, podgrouper, queues, texts
+from backend_controllers.contract.declaration import Facts, Words
+from backend_controllers.contract.pod_counts import group_of, members_are_ungated
+from backend_controllers.contract.timestamps import time_of
+from backend_controllers.kai import evictions, podgrouper, queues
+from backend_controllers.kai import messages as texts
+from backend_controllers.kai import topology_levels as placement
 from backend_controllers.kai.api import (
     PODGROUPS,
     Explanation,
@@ -19,7 +22,6 @@ from backend_controllers.kai.api import (
 )
 from backend_controllers.kai.features import KaiInstallation
 from backend_controllers.kai.membership import groups_below, of_earlier_gang
-from backend_controllers.timestamps import time_of
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 

@@ -6,7 +6,7 @@ top-level `minMember` into our PodGroup. It leaves what KAI goes by as it is, so
 it for a field; the gang says what happened.
 """
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract.declaration import Facts
 from backend_controllers.kai.api import (
     KEY_POD_GROUP,
     KEY_SKIP_PODGROUPER,

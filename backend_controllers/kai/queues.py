@@ -7,9 +7,9 @@ untranslatable: its PodGroup is written, and KAI starts it once somebody creates
 
 from collections.abc import Iterator
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract.declaration import Facts
+from backend_controllers.contract.queues import listed, named_queue
 from backend_controllers.kai.api import KEY_QUEUE, QUEUES, ObservedQueue
-from backend_controllers.queues import listed, named_queue
 from shared_api.kube.podgangs import PodGang
 
 NO_QUEUE = (

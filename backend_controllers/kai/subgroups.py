@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backend_controllers.contract import pack_of
-from backend_controllers.kai.placing import Placing
+from backend_controllers.contract.declaration import pack_of
+from backend_controllers.kai.topology_requests import Placing
 from shared_api.kube.podgangs import PodGang, PodGroup, TopologyConstraintGroupConfig
 from shared_api.models import JsonObject
 

@@ -5,11 +5,11 @@ levels of a Topology cannot be changed, so a changed binding means a new object;
 run are not disturbed by that, and new ones wait for it.
 """
 
-from backend_controllers.contract import Companion, Reads, Rendered, WhenRefused, Writes
+from backend_controllers.contract.declaration import Companion, Reads, Rendered, WhenRefused, Writes
 from backend_controllers.kai.api import BINDINGS, TOPOLOGIES, ObservedTopology
-from backend_controllers.kai.placement import reference_of, usable_levels
+from backend_controllers.kai.topology_levels import reference_of, usable_levels
 from shared_api.models import ClusterTopologyBinding, JsonObject
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 
 def topology_for(binding: Watched) -> tuple[Rendered, ...]:

@@ -10,8 +10,8 @@ has no PodGroup where KAI has none that asks for nothing.
 
 import re
 
-from backend_controllers.contract import Facts, Rendered, Translation
-from backend_controllers.findings import Findings
+from backend_controllers.contract.declaration import Facts, Rendered, Translation
+from backend_controllers.contract.findings import Findings
 from backend_controllers.kai.api import (
     KEY_NODE_POOL,
     KEY_PREEMPTIBILITY,
@@ -22,10 +22,10 @@ from backend_controllers.kai.api import (
 )
 from backend_controllers.kai.features import Features, KaiInstallation
 from backend_controllers.kai.membership import asked_of, of_earlier_gang
-from backend_controllers.kai.placement import place_of
-from backend_controllers.kai.placing import Placing
 from backend_controllers.kai.queues import NO_QUEUE, queue_of
 from backend_controllers.kai.subgroups import roots, sub_groups
+from backend_controllers.kai.topology_levels import place_of
+from backend_controllers.kai.topology_requests import Placing
 from shared_api import names
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import PRIORITY_CLASSES

@@ -2,7 +2,7 @@
 
 `detection` looks at the installed CRDs and declares the backend, `translation` makes the
 PodGroups (its parts: `membership`, `holding`, `terms`, `placement`), and `mirroring` says how
-a gang fares (its words: `texts`). All of it is pure.
+a gang fares (its `messages`). All of it is pure.
 """
 
 from backend_controllers.koordinator.detection import BACKEND

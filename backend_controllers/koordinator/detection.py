@@ -6,7 +6,7 @@ came later are kinds of their own, and the dialect is named after those that are
 
 import functools
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Absent,
     Backend,
     Dialect,

@@ -9,13 +9,13 @@ would be tried with the members, and one without room would turn the whole gang 
 import hashlib
 from collections.abc import Iterator, Sequence
 
+from backend_controllers.contract.queues import named_queue
 from backend_controllers.koordinator.api import (
     KEY_POD_GROUP,
     KEY_QUOTA,
     KEY_TOPOLOGY_SELECTOR,
 )
 from backend_controllers.koordinator.options import KoordinatorInstallation
-from backend_controllers.queues import named_queue
 from shared_api import names
 from shared_api.kube.podgangs import PodGang, PodGroup
 from shared_api.kube.pods import Pod

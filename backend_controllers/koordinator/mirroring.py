@@ -8,7 +8,7 @@ been looked at. While members are held nothing is repeated that was said before.
 
 from collections.abc import Iterator, Sequence
 
-from backend_controllers.contract import Facts, Words
+from backend_controllers.contract.declaration import Facts, Words
 from backend_controllers.koordinator.api import (
     KEY_QUOTA,
     PODGROUPS,
@@ -16,8 +16,8 @@ from backend_controllers.koordinator.api import (
     ObservedQuota,
 )
 from backend_controllers.koordinator.membership import is_placed, members
+from backend_controllers.koordinator.messages import explain
 from backend_controllers.koordinator.options import KoordinatorInstallation
-from backend_controllers.koordinator.texts import explain
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from backend_controllers.contract import Options
-from backend_controllers.installation import Installation
+from backend_controllers.contract.declaration import Options
+from backend_controllers.contract.installation import Installation
 from backend_controllers.koordinator.api import SCHEDULER_NAME
 
 LONGEST_WAIT = 900

@@ -7,20 +7,20 @@ Koordinator writes is in a manifest.
 
 import json
 
-from backend_controllers.contract import Facts, Rendered, Translation
-from backend_controllers.findings import Findings
-from backend_controllers.koordinator import terms
+from backend_controllers.contract.declaration import Facts, Rendered, Translation
+from backend_controllers.contract.findings import Findings
+from backend_controllers.koordinator import match_policy as terms
 from backend_controllers.koordinator.api import KEY_GANG_GROUPS, KEY_TOPOLOGY, PODGROUPS
-from backend_controllers.koordinator.holding import (
+from backend_controllers.koordinator.membership import gang_groups, pod_group_name, preparations
+from backend_controllers.koordinator.options import KoordinatorInstallation
+from backend_controllers.koordinator.topology import placement_of
+from backend_controllers.koordinator.visibility import (
     AWAITS,
     AWAITS_AGAIN,
     UNREACHABLE,
     Knowledge,
     knowledge_of,
 )
-from backend_controllers.koordinator.membership import gang_groups, pod_group_name, preparations
-from backend_controllers.koordinator.options import KoordinatorInstallation
-from backend_controllers.koordinator.placement import placement_of
 from shared_api.kube.podgangs import PodGang, PodGroup
 from shared_api.models import JsonObject
 

@@ -2,7 +2,7 @@
 
 `detection` looks at the installed CRDs and declares the backend, `translation` makes the
 PodGroup (its parts: `queues`, `admission`, `tiers`, `placing`, `parts`), and `mirroring` says how a gang
-fares (its words: `texts`). All of it is pure.
+fares (its `messages`). All of it is pure.
 """
 
 from backend_controllers.volcano.detection import BACKEND

@@ -5,11 +5,11 @@ with it. Volcano decides about a PodGroup as soon as it sees it, so the PodGroup
 written before all of them are known.
 """
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract.declaration import Facts
 from backend_controllers.volcano.api import CLIQUES, ObservedClique
+from shared_api.kube.pod_resources import Sums, requests_of, total
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.quantities import written
-from shared_api.kube.requests import Sums, requests_of, total
 from shared_api.models import JsonObject
 
 

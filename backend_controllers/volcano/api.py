@@ -11,7 +11,7 @@ import msgspec
 
 from shared_api import names
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.requests import Template
+from shared_api.kube.pod_resources import Template
 from shared_api.kube.resources import Resource
 
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")

@@ -6,9 +6,10 @@ the newest condition only when no pod says why. While members are missing or gat
 does not look at the gang, and old words about it are not repeated.
 """
 
-from backend_controllers.contract import Facts, Words
-from backend_controllers.counting import members_are_ungated
-from backend_controllers.volcano import queues, texts
+from backend_controllers.contract.declaration import Facts, Words
+from backend_controllers.contract.pod_counts import members_are_ungated
+from backend_controllers.volcano import messages as texts
+from backend_controllers.volcano import queues
 from backend_controllers.volcano.api import (
     PODGROUPS,
     SCHEDULABLE,

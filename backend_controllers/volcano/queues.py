@@ -7,8 +7,8 @@ its PodGroup is written, and Volcano starts it once the queue is there and open.
 
 import re
 
-from backend_controllers.contract import Facts
-from backend_controllers.queues import listed, named_queue
+from backend_controllers.contract.declaration import Facts
+from backend_controllers.contract.queues import listed, named_queue
 from backend_controllers.volcano.api import (
     KEY_QUEUE,
     KEY_QUEUE_OF_GROVE,

@@ -9,7 +9,7 @@ would hold all; a tier that is never reached says the same and looks ahead.
 
 from dataclasses import dataclass
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract.declaration import Facts
 from backend_controllers.volcano.api import HYPERNODES, ObservedHyperNode
 from shared_api.models import JsonObject
 

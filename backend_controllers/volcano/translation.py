@@ -6,22 +6,22 @@ and priority class are passed on even if they do not exist, since they may be cr
 that is said, not refused.
 """
 
-from backend_controllers.contract import Facts, Rendered, Translation, pack_of
-from backend_controllers.findings import Findings
+from backend_controllers.contract.declaration import Facts, Rendered, Translation, pack_of
+from backend_controllers.contract.findings import Findings
 from backend_controllers.volcano.admission import minimum_of, unknown_clique
 from backend_controllers.volcano.api import PODGROUPS
 from backend_controllers.volcano.features import Features, VolcanoInstallation
-from backend_controllers.volcano.parts import (
+from backend_controllers.volcano.queues import misnomer_of, queue_of
+from backend_controllers.volcano.subgroups import (
     Part,
     parts_of,
     remark_on_strangers,
     tier_of_whole,
 )
-from backend_controllers.volcano.placing import Placing
-from backend_controllers.volcano.queues import misnomer_of, queue_of
 from backend_controllers.volcano.tiers import network_topology, tiers_of
+from backend_controllers.volcano.topology_requests import Placing
+from shared_api.kube.pod_resources import NoQuantityError
 from shared_api.kube.podgangs import PodGang
-from shared_api.kube.requests import NoQuantityError
 from shared_api.kube.resources import PRIORITY_CLASSES
 from shared_api.models import JsonObject
 

@@ -8,12 +8,12 @@ copies from the table of groups; none of the labels by which members are found i
 import msgspec
 
 from shared_api import names
-from shared_api.kube import requests
+from shared_api.kube import pod_resources as requests
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 CLIQUES = Resource(names.GROVE_GROUP, names.VERSION, "podcliques", "PodClique")
 # The old group: only there can events be selected by what they are about.

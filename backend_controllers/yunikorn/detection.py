@@ -11,7 +11,7 @@ anew as another application, since that one never gets any further.
 import functools
 from collections.abc import Callable
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Backend,
     Dialect,
     Options,
@@ -20,7 +20,7 @@ from backend_controllers.contract import (
     Served,
     gang_of_clique,
 )
-from backend_controllers.yunikorn import tidings
+from backend_controllers.yunikorn import event_messages as tidings
 from backend_controllers.yunikorn.api import (
     BACKEND_NAME,
     CLIQUES,
@@ -49,7 +49,7 @@ from shared_api.models import (
     ReleaseRules,
     SurplusRelease,
 )
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 DIALECT = "yunikorn.apache.org/task-groups"
 

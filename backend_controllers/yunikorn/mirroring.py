@@ -5,9 +5,9 @@ many placeholders have a node is the progress, and what the others say is the re
 given once all members are released; before that YuniKorn does not look at the gang.
 """
 
-from backend_controllers.contract import Facts, Words
-from backend_controllers.counting import count, members_are_ungated
-from backend_controllers.yunikorn import tidings
+from backend_controllers.contract.declaration import Facts, Words
+from backend_controllers.contract.pod_counts import count, members_are_ungated
+from backend_controllers.yunikorn import event_messages as tidings
 from backend_controllers.yunikorn.placeholders import Reservation, reservation_of
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod

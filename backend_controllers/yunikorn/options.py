@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from backend_controllers.contract import Options
+from backend_controllers.contract.declaration import Options
 
 _TEN_YEARS = 10 * 365 * 24 * 3600
 

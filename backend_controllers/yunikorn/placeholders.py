@@ -8,7 +8,7 @@ application that the gang no longer is hold room for nobody and do not count.
 from collections import Counter
 from dataclasses import dataclass
 
-from backend_controllers.contract import Facts
+from backend_controllers.contract.declaration import Facts
 from backend_controllers.yunikorn.api import (
     KEY_APPLICATION,
     KEY_GROUP,

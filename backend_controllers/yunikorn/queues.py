@@ -7,7 +7,7 @@ such a name is refused here.
 
 import re
 
-from backend_controllers.queues import named_queue
+from backend_controllers.contract.queues import named_queue
 from backend_controllers.yunikorn.api import KEY_QUEUE
 from shared_api.kube.podgangs import PodGang
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from backend_controllers.yunikorn.api import KEY_PLACEHOLDER_OF, Json, ObservedClique, Template
-from backend_controllers.yunikorn.requests import requests_of
+from backend_controllers.yunikorn.pod_resources import requests_of
 from shared_api.kube.podgangs import PodGang, PodGroup
 
 _NODE_AFFINITY = "nodeAffinity"

@@ -9,7 +9,7 @@ neither start a reservation nor take the place that is held for a member.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend_controllers.contract import Facts, Translation
+from backend_controllers.contract.declaration import Facts, Translation
 from backend_controllers.yunikorn import queues
 from backend_controllers.yunikorn.api import (
     CLIQUES,
@@ -24,8 +24,8 @@ from backend_controllers.yunikorn.api import (
 )
 from backend_controllers.yunikorn.options import YuniKornOptions
 from backend_controllers.yunikorn.task_groups import remarks_about, table
+from shared_api.kube.pod_resources import NoQuantityError
 from shared_api.kube.podgangs import GangTopologyConstraint, PodGang, PodGroup
-from shared_api.kube.requests import NoQuantityError
 from shared_api.models import PodPatch, PodPreparation, PodSpecPatch
 
 # The table is in the gang's status once per group, and etcd takes 1.5 MiB for all of it.

@@ -10,13 +10,13 @@ import contextlib
 import signal
 import sys
 
-from core_operator.caches import GANGS
+from core_operator.state.caches import GANGS
 from shared_api import names
 from shared_api.kube.client import Client, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import Conflict, NotFound
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.core.stand_in import StandIn, programmed
 
 NAME = "default"

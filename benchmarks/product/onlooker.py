@@ -17,15 +17,15 @@ import msgspec
 from benchmarks.product.choices import Choice
 from benchmarks.product.sightings import Sightings
 from benchmarks.product.workload import NAMESPACE, PODS_PER_GANG
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from shared_api import names
 from shared_api.kube.client import Client, Patch
 from shared_api.kube.codec import LooseObject, PartialObject, Projection
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod, PodCondition
 from shared_api.kube.resources import CONTROLLER_REVISIONS, PODS, SERVICES, Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.core.kit import holds
 
 T = TypeVar("T", bound=Projection)

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from benchmarks.product.recording import Recording, now
-from shared_api.kube.connection import Answer
-from shared_api.kube.transport import Request, Transport
+from shared_api.kube.http.connection import Answer
+from shared_api.kube.http.transport import Request, Transport
 
 _WRITES = frozenset({"POST", "APPLY", "PATCH", "DELETE"})
 

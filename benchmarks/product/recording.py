@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.product.replay import Recorded
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.transport import Request
+from shared_api.kube.http.transport import Request
 
 _LENGTH_BYTES = 4
 

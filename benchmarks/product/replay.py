@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from shared_api.runtime.apply import CREATE_ONLY
+from shared_api.runtime.applying.applier import CREATE_ONLY
 
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME = re.compile(rf"[a-z0-9.-]*{_UID.pattern}")

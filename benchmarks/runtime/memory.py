@@ -17,8 +17,8 @@ from benchmarks.runtime.figures import Figure, compare
 from benchmarks.runtime.loopback import event
 from shared_api.kube.codec import codec_for
 from shared_api.kube.pods import Pod
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Changed, Restarted, Synced
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
 
 CACHED = 5_000
 FEW = 1_000

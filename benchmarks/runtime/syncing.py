@@ -21,8 +21,8 @@ from shared_api.kube.client import Client, WatchStart
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import NAMESPACES, PODS, SERVICE_ACCOUNTS, Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.kube.samples import pod
 
 COUNT = 10_000

@@ -13,10 +13,10 @@ from shared_api.kube.client import Client, Selector
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import feed, itself
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.queueing.queue import Queue
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.event_handlers import feed, itself
+from shared_api.runtime.watching.reflector import Reflector, Source
 
 EVENTS = 5_000
 FEW = 300

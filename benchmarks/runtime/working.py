@@ -9,10 +9,10 @@ from benchmarks.runtime.clients import bare, library
 from benchmarks.runtime.figures import Figure, compare, cpu
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.reconcile import Controller, Pace
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Restarted, Synced
+from shared_api.runtime.reconciling.controller import Controller, Pace
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
 
 KEYS = 5_000
 READS = 500

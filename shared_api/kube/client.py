@@ -17,10 +17,10 @@ from urllib.parse import urlencode
 
 from shared_api.kube import access
 from shared_api.kube.codec import Page, PartialObject, codec_for, encode
+from shared_api.kube.http.slots import Urgency
+from shared_api.kube.http.transport import JSON_TYPE, Limits, Line, Observer, Request, Transport
 from shared_api.kube.resources import Resource
 from shared_api.kube.retry import RetryPolicy
-from shared_api.kube.slots import Urgency
-from shared_api.kube.transport import JSON_TYPE, Limits, Line, Observer, Request, Transport
 
 T = TypeVar("T")
 

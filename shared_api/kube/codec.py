@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_che
 import msgspec
 
 from shared_api.kube.errors import BadResponse, KubeError, Status, from_status
-from shared_api.kube.lines import Line
+from shared_api.kube.http.lines import Line
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.unreadable import Unreadable, members, problem_of, unreadable
 

@@ -19,17 +19,17 @@ from typing import TypeVar
 import structlog
 
 from shared_api.kube.client import Client
-from shared_api.runtime.cache import Cache, Indexer
-from shared_api.runtime.continuity import Continuity
-from shared_api.runtime.events import Recorder
-from shared_api.runtime.fence import Fence, Unfenced
-from shared_api.runtime.leader import Elector, LeadershipLost
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.reconcile import Controller
-from shared_api.runtime.server import Address, Check, Server
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.unreadable_reports import UnreadableReports
-from shared_api.runtime.watch import Pace, Reflector, Source
+from shared_api.runtime.leading.elector import Elector, LeadershipLost
+from shared_api.runtime.leading.fence import Fence, Unfenced
+from shared_api.runtime.reconciling.controller import Controller
+from shared_api.runtime.recording.recorder import Recorder
+from shared_api.runtime.recording.unreadable_reports import UnreadableReports
+from shared_api.runtime.serving.server import Address, Check, Server
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache, Indexer
+from shared_api.runtime.watching.continuity import Continuity
+from shared_api.runtime.watching.predicates import Watched
+from shared_api.runtime.watching.reflector import Pace, Reflector, Source
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from all_in_one.children import Child
 from all_in_one.health import Health
 from shared_api.runtime.clock import SYSTEM
-from shared_api.runtime.server import Address, Server
+from shared_api.runtime.serving.server import Address, Server
 
 CORE = Child("core", (), "127.0.0.1", 1)
 

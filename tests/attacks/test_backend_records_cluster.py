@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from backend_controllers import registry
-from core_operator.caches import GANGS
+from core_operator.state.caches import GANGS
 from local_cluster.cluster import Cluster
 from local_cluster.hand_written_gang import gang_objects
 from shared_api import names

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from shared_api.kube.resources import RESOURCE_CLAIMS
 from tests.attacks.kit import Attacker
 from tests.core.kit import Onlooker, clique, condition, pcs

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import LooseObject

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from tests.core.conftest import CRDS
 from tests.core.kit import Object, clique, condition, holds, pcs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from tests.attacks.kit import Attacker

@@ -5,14 +5,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from backend_controllers.contract import Backend, Options
+from backend_controllers.contract.declaration import Backend, Options
 from backend_controllers.generic.process import Process, lease_of
 from backend_controllers.settings import LeaderElection, ServerSettings, Settings, Timing
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
-from shared_api.runtime.leader import Elector, replica_identity
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.leading.elector import Elector, replica_identity
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.core.kit import Writes
 
 _QUIET = 1.0

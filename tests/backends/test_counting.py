@@ -2,7 +2,7 @@
 
 import msgspec
 
-from backend_controllers.counting import count
+from backend_controllers.contract.pod_counts import count
 from backend_controllers.generic.facts import gang_pods
 from shared_api.kube.pods import PodStatus
 from tests.backends.generic.samples import gang, going, pod

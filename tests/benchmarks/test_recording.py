@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.product.recording import Recording, read
 from benchmarks.product.replay import Recorded
-from shared_api.kube.transport import Request
+from shared_api.kube.http.transport import Request
 
 APPLY = "application/apply-patch+yaml"
 

@@ -11,8 +11,8 @@ import msgspec
 from prometheus_client.samples import Sample
 
 from core_operator.app import assemble
-from core_operator.caches import BACKENDS, CLIQUES, GANGS, GROUPS, SETS
 from core_operator.settings import LeaderElection, ServerSettings, Settings
+from core_operator.state.caches import BACKENDS, CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.access import from_kubeconfig
@@ -21,9 +21,9 @@ from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import Invalid
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.resources import EVENTS, HPAS, PODS, SERVICES, Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 
 Object = dict[str, Any]
 WRITES = ("POST", "APPLY", "PATCH", "DELETE", "create", "apply", "patch", "delete")

@@ -7,8 +7,8 @@ from typing import Any
 
 from shared_api.kube.client import Client
 from shared_api.kube.errors import Gone, Status
+from shared_api.kube.http.transport import Line
 from shared_api.kube.resources import Resource
-from shared_api.kube.transport import Line
 
 
 class Streams:

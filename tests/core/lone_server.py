@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.pytest_plugin import running_cluster
 from shared_api.kube.access import from_kubeconfig

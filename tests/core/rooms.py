@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from core_operator.caches import GANGS, SETS
+from core_operator.state.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.hand_written_gang import API_VERSION, gang_objects
 from shared_api import names

@@ -6,23 +6,23 @@ from typing import TypeVar
 
 import msgspec
 
-from core_operator.caches import BASE, OWNER, Caches
+from core_operator.context import CoreContext
 from core_operator.metrics import CoreMetrics
 from core_operator.plan import naming
 from core_operator.settings import Settings
-from core_operator.view import View
-from core_operator.workshop import Workshop
+from core_operator.state.caches import BASE, OWNER, Caches
+from core_operator.state.view import View
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.models import KubeObject, PodCliqueSet, PodGang, SchedulerBackend
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.applying.applied_fields import Applied, applied
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.owners import by_controller
-from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import by_controller
+from shared_api.runtime.watching.predicates import Watched
+from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 from tests.core import stand_in
 from tests.plan import pod_samples
 from tests.plan.pod_samples import BACKEND, CLIQUE, GATED, PodState
@@ -46,7 +46,7 @@ class Scene:
         self.client = ScriptedClient()
         self._version = 100
         telemetry = Telemetry()
-        self.shop = Workshop(
+        self.context = CoreContext(
             Settings(), self.client, self.view, telemetry, CoreMetrics(telemetry), clock=self.clock
         )
         self.set = pod_clique_set(clique("a", 2))

@@ -5,10 +5,10 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
-from backend_controllers.contract import Backend
+from backend_controllers.contract.declaration import Backend
 from backend_controllers.default import BACKEND as DEFAULT_BACKEND
 from backend_controllers.kai import BACKEND as KAI_BACKEND
-from core_operator.caches import BACKENDS
+from core_operator.state.caches import BACKENDS
 from local_cluster.cluster import Cluster
 from local_cluster.schedulers.kai import QUEUE
 from shared_api import names

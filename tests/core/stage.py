@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from core_operator.caches import SETS
 from core_operator.settings import Settings
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.pytest_plugin import fresh_namespace
 from shared_api import names

@@ -5,16 +5,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from core_operator.caches import BACKENDS, GANGS
+from core_operator.state.caches import BACKENDS, GANGS
 from shared_api import names
 from shared_api.kube.client import Client, Patch, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import LEASES, Resource
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import SYSTEM, micro_time
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 
 Object = dict[str, Any]
 GATE = "example.com/stand-in"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.pytest_plugin import fresh_namespace
 from shared_api.kube.access import from_kubeconfig

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from core_operator.children import (
+from core_operator.writes.child_writer import (
     Concern,
     Family,
     NamesTaken,
@@ -17,14 +17,14 @@ from core_operator.children import (
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
 from shared_api.kube.resources import SERVICES
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.owners import Owner
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed
-from shared_api.runtime.writing import Behalf, Target
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import Owner
+from shared_api.runtime.watching.reflector import Changed
 from tests.core.scene import Scene
 from tests.runtime.writes import ScriptedClient
 
@@ -92,15 +92,15 @@ async def test_a_child_that_is_being_deleted_for_too_long_is_told_with_its_final
     age: int, is_told: bool
 ) -> None:
     scene = Scene()
-    since = (scene.shop.now() - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = (scene.context.now() - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
     child = an_object(KEY.name, "c", "before")
     going = replace(child.metadata, deletion_timestamp=since, finalizers=("example.com/x",))
     with (
         pytest.raises(WaitForEvent) as raised,
-        telling(scene.shop, Concern(scene.set, scene.set)),
+        telling(scene.context, Concern(scene.set, scene.set)),
     ):
         await settled(PartialObject(going), ScriptedClient())
-    told = scene.shop.problems.get(scene.set.metadata.uid or "")
+    told = scene.context.problems.get(scene.set.metadata.uid or "")
     if not is_told:
         assert told is None
         assert raised.value.within == pytest.approx(20, abs=2)

@@ -2,7 +2,7 @@
 
 from shared_api import names
 from shared_api.models import PodCliqueSet, SchedulerBackend
-from shared_api.runtime.ownership import applied
+from shared_api.runtime.applying.applied_fields import applied
 from tests.core import stand_in
 from tests.core.scene import Scene
 from tests.plan.pod_samples import BACKEND

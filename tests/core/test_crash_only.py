@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, GROUPS, SETS
 from core_operator.settings import Timing
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Client
+from shared_api.kube.http.transport import Request
 from shared_api.kube.resources import EVENTS, PODS, SERVICES
-from shared_api.kube.transport import Request
 from tests.core.kit import (
     Object,
     Onlooker,

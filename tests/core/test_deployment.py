@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.process_node.placement import place_on_process_node
 from local_cluster.waiting import wait_until

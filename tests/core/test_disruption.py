@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER
 from shared_api import names

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster, ClusterOptions
 from shared_api.kube.client import Client
 from shared_api.kube.resources import PODS, Resource

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from core_operator.gang_feeds import AT_ONCE, GangFeeds
-from core_operator.own_doing import OwnDoing
+from core_operator.state.expected_events import OwnDoing
+from core_operator.watches.podgangs import AT_ONCE, GangFeeds
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodGang
-from shared_api.runtime.queue import Queue
+from shared_api.runtime.queueing.queue import Queue
 from tests.core.scene import GANG, Scene
 from tests.plan.pod_samples import BOUND, FAILED, GATE, GATED, READY, RELEASED, condition, going
 

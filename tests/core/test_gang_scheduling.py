@@ -6,7 +6,7 @@ both belong to the base gang. Kubernetes' own scheduler places the gangs, all po
 
 import pytest
 
-from core_operator.caches import GANGS, GROUPS, SETS
+from core_operator.state.caches import GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from tests.core.kit import Object, Onlooker, pcs
 from tests.core.rooms import Rooms, everything, ready, roomy, until_running, why

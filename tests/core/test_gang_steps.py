@@ -2,12 +2,12 @@
 
 import pytest
 
-from core_operator.podgang_reconciler import PodGangReconciler
+from core_operator.controllers.podgang import PodGangReconciler
 from shared_api import names
 from shared_api.kube.errors import KubeError, Timeout
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.core.scene import GANG, Scene
 from tests.plan.pod_samples import RELEASED
 from tests.runtime.writes import Write
@@ -19,7 +19,7 @@ class Stage(Scene):
     def __init__(self) -> None:
         super().__init__()
         applier = Applier(self.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
-        self.reconciler = PodGangReconciler(self.shop, applier)
+        self.reconciler = PodGangReconciler(self.context, applier)
         self.has_clique()
         self.has_gang()
         self.has_pod(0)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import CLIQUES, SETS
+from core_operator.state.caches import CLIQUES, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.resources import PODS

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from tests.core.kit import Onlooker, clique, condition, pcs, running_operator

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
+from shared_api.kube.http.transport import Limits
 from shared_api.kube.resources import PODS
-from shared_api.kube.transport import Limits
 from tests.core.kit import Onlooker, Operator, clique, gates, holds, pcs, running_operator
 from tests.core.stand_in import StandIn
 

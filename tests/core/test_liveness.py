@@ -4,24 +4,24 @@ from dataclasses import fields
 
 import pytest
 
-from core_operator.backend_reconciler import BackendReconciler
-from core_operator.caches import BACKENDS, LEASE_SILENCE, Caches
+from core_operator.context import CoreContext
+from core_operator.controllers.backend import BackendReconciler
 from core_operator.metrics import CoreMetrics
 from core_operator.settings import Settings
-from core_operator.view import View
-from core_operator.workshop import Workshop
+from core_operator.state.caches import BACKENDS, LEASE_SILENCE, Caches
+from core_operator.state.view import View
 from shared_api import names
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.models import SchedulerBackend
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.applying.applied_fields import applied
+from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.continuity import Continuity
-from shared_api.runtime.lease import Lease, LeaseSpec
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
+from shared_api.runtime.leading.lease import Lease, LeaseSpec
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.continuity import Continuity
+from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 from tests.core.stand_in import record
 from tests.runtime.writes import ScriptedClient
 
@@ -47,7 +47,7 @@ class Judge:
             *(Cache() for one in fields(Caches) if not one.kw_only), lease_watch=self.watch
         )
         telemetry = Telemetry()
-        shop = Workshop(
+        context = CoreContext(
             Settings(),
             self.client,
             View(caches, "default", accepted),
@@ -56,7 +56,7 @@ class Judge:
             clock=clock,
         )
         applier = Applier(self.client, "us", PendingWrites(), telemetry)
-        self._reconciler = BackendReconciler(shop, applier)
+        self._reconciler = BackendReconciler(context, applier)
         self._leases = caches.leases
         self.watch.heard()
         self._leases.take(Restarted())

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from core_operator.caches import BACKENDS, GANGS, SETS
 from core_operator.settings import Backends
+from core_operator.state.caches import BACKENDS, GANGS, SETS
 from local_cluster.cluster import Cluster, ClusterOptions
 from shared_api import names
 from shared_api.kube.client import Client

@@ -8,7 +8,7 @@ scheduler's business; that no gang runs below its minimum is ours.
 
 import pytest
 
-from core_operator.caches import GROUPS, SETS
+from core_operator.state.caches import GROUPS, SETS
 from local_cluster.cluster import Cluster
 from tests.core.kit import Object, Onlooker, pcs
 from tests.core.rooms import Rooms, everything, roomy, running_of, until_running

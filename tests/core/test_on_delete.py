@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import CLIQUES, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core_operator.caches import BACKENDS, CLIQUES, GANGS, GROUPS, SETS
+from core_operator.state.caches import BACKENDS, CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType

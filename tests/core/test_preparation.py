@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from core_operator.caches import CLIQUES, SETS
+from core_operator.state.caches import CLIQUES, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Client, Patch

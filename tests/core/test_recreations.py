@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from core_operator.recreations import Recreations
+from core_operator.state.recreation_backoff import Recreations
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import SYSTEM
 

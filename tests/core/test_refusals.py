@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.resources import PODS, SERVICES, Resource
 from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
@@ -85,7 +85,7 @@ async def test_what_only_a_scaling_group_is_refused_is_told_of_by_the_set(
 async def test_pods_that_a_policy_calls_invalid_are_made_once_it_is_gone(
     core_cluster: Cluster, person: Onlooker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core_operator.podclique_reconciler.REFUSED_AGAIN_AFTER", 0.5)
+    monkeypatch.setattr("core_operator.controllers.podclique.REFUSED_AGAIN_AFTER", 0.5)
     async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
         async with enforced(core_cluster, person.namespace, Policy(PODS)):
             await person.create(pcs("w", clique("a", 2)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core_operator.caches import GANGS, SETS
+from core_operator.state.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import LooseObject

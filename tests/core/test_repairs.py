@@ -4,19 +4,19 @@ from dataclasses import fields, replace
 
 import pytest
 
-from core_operator.caches import OWNER, Caches
 from core_operator.metrics import CoreMetrics
-from core_operator.repairs import Repairs
+from core_operator.state.caches import OWNER, Caches
+from core_operator.state.lost_pods import Repairs
 from shared_api import names
 from shared_api.kube.metadata import Metadata, OwnerReference
 from shared_api.kube.pods import Pod, PodCondition, PodStatus
 from shared_api.models import KubeObject, PodClique, PodGang
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.applying.applied_fields import applied
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.owners import by_controller
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Removed
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import by_controller
+from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.core.kit import clique
 
 LOST, REPAIRED = "grove_pods_lost_total", "grove_gang_repair_seconds_count"

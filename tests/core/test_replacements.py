@@ -7,13 +7,13 @@ from itertools import count
 import msgspec
 import pytest
 
-from core_operator.caches import Caches
-from core_operator.replacements import Replacements
+from core_operator.state.caches import Caches
+from core_operator.state.replacement_backoff import Replacements
 from shared_api.kube.pods import Pod, PodCondition
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.applying.applied_fields import applied
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.watch import Changed, Removed
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.plan.pod_samples import GATED, NOW, READY, pod, podclique
 
 PREEMPTED = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", "for high")

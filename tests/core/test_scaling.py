@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.components import CONTROLLER_MANAGER
 from local_cluster.simulation.stages import NEVER, TERMINATES_AFTER

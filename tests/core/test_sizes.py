@@ -5,20 +5,20 @@ from collections import Counter
 
 import pytest
 
-from core_operator.caches import CLIQUES, GROUPS, SETS
-from core_operator.children import Wanted
-from core_operator.podclique_reconciler import PodCliqueReconciler
-from core_operator.podcliqueset_reconciler import PodCliqueSetReconciler
+from core_operator.controllers.podclique import PodCliqueReconciler
+from core_operator.controllers.podcliqueset import PodCliqueSetReconciler
+from core_operator.state.caches import CLIQUES, GROUPS, SETS
+from core_operator.writes.child_writer import Wanted
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.errors import Invalid
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodClique, PodCliqueSet
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Terminal
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.applying.applied_fields import applied
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.outcome import Terminal
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.core.kit import Object, Onlooker, clique, condition, holds, pcs, running_operator
 from tests.core.scene import Scene
 from tests.core.stand_in import StandIn
@@ -30,14 +30,14 @@ from tests.runtime.writes import Write
 async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_says_why() -> None:
     scene = Scene()
     applier = Applier(scene.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
-    reconciler = PodCliqueReconciler(scene.shop, applier)
+    reconciler = PodCliqueReconciler(scene.context, applier)
     spec = scene.clique.spec.model_copy(update={"replicas": 20_000})
     large = scene.clique.model_copy(update={"spec": spec})
     scene.put(scene.caches.cliques, applied(PodClique)(large, {}))
     scene.has_gang()
     with pytest.raises(Terminal):
         await reconciler.reconcile(ObjectKey(NAMESPACE, large.metadata.name))
-    told = scene.shop.problems[large.metadata.uid or ""]
+    told = scene.context.problems[large.metadata.uid or ""]
     assert str(told.reason) == "TooLarge"
     assert told.message == "a clique has at most 10000 pods: 20000 are wanted"
     assert scene.client.writes == []
@@ -64,12 +64,12 @@ async def test_manifests_of_a_large_set_are_never_held_at_once() -> None:
             most[write.resource] = max(most[write.resource], alive)
 
     scene.client.refuse = look
-    await PodCliqueSetReconciler(scene.shop, applier).reconcile(ObjectKey(NAMESPACE, "w"))
+    await PodCliqueSetReconciler(scene.context, applier).reconcile(ObjectKey(NAMESPACE, "w"))
     written = Counter(write.resource for write in scene.client.writes)
     kinds = ("resourceclaims", "podgangs", "podcliques", "services", "horizontalpodautoscalers")
     assert {kind: written[kind] for kind in kinds} == dict.fromkeys(kinds, 300)
     # Those that are being written, the next one, and two that tell whether there are many.
-    assert max(most.values()) <= scene.shop.settings.concurrency.writes + 3
+    assert max(most.values()) <= scene.context.settings.concurrency.writes + 3
 
 
 @pytest.mark.cluster

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import core_operator.await_order
-from core_operator.caches import GANGS, SETS
 from core_operator.settings import Settings, StartupOrder
+from core_operator.state.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.process_node.placement import place_on_process_node
 from shared_api import names

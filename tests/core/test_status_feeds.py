@@ -2,11 +2,11 @@
 
 import pytest
 
-from core_operator.pacing import OnTheWay, patience
 from core_operator.settings import Timing
-from core_operator.status_feeds import StatusQueues, feed_statuses
+from core_operator.watches.debounce import OnTheWay, patience
+from core_operator.watches.statuses import StatusQueues, feed_statuses
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.queue import Queue
+from shared_api.runtime.queueing.queue import Queue
 from tests.core.scene import Scene
 from tests.plan.pod_samples import BOUND, CLIQUE, GATED, READY
 from tests.plan.samples import NAMESPACE

@@ -1,13 +1,13 @@
 """Which PodCliques are told of at once while many others are on their way, and which later."""
 
+from core_operator.controllers.statuses import PodCliqueStatusReconciler
 from core_operator.plan.statuses.reasons import Blocked, Blocking
-from core_operator.status_reconcilers import PodCliqueStatusReconciler
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.core.scene import Scene
 from tests.plan.pod_samples import CLIQUE, READY
 from tests.plan.samples import NAMESPACE
@@ -21,7 +21,7 @@ class Stage(Scene):
     def __init__(self, crowd: int = 100) -> None:
         super().__init__()
         applier = Applier(self.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
-        self.reconciler = PodCliqueStatusReconciler(self.shop, applier)
+        self.reconciler = PodCliqueStatusReconciler(self.context, applier)
         for number in range(crowd):
             self.reconciler.on_the_way.rest(ObjectKey(NAMESPACE, f"other-{number}"))
         self.has_clique()
@@ -74,7 +74,7 @@ async def test_a_loss_is_told_in_any_crowd() -> None:
 
 async def test_a_problem_is_told_in_any_crowd() -> None:
     stage = Stage()
-    stage.shop.note_problem(stage.clique, Blocked(Blocking.PODS_REFUSED, "no quota"))
+    stage.context.note_problem(stage.clique, Blocked(Blocking.PODS_REFUSED, "no quota"))
     assert await stage.tells()
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from core_operator import children
-from core_operator.caches import CLIQUES, GANGS, SETS
 from core_operator.plan.pods import plan_pods
 from core_operator.plan.preparation import Preparation
+from core_operator.state.caches import CLIQUES, GANGS, SETS
+from core_operator.writes import child_writer as children
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Propagation, Selector

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core_operator.caches import CLIQUES, GANGS, SETS
 from core_operator.settings import Timing
+from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.resources import SERVICES

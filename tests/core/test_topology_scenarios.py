@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from core_operator.caches import GANGS, SETS
+from core_operator.state.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from tests.core.kit import Object, Onlooker, condition, running_operator

@@ -2,17 +2,17 @@
 
 import pytest
 
+from core_operator.controllers.podclique import PodCliqueReconciler
+from core_operator.controllers.podgang import PodGangReconciler
+from core_operator.controllers.quota import QuotaReconciler
 from core_operator.plan.turns import Line, Step
-from core_operator.podclique_reconciler import PodCliqueReconciler
-from core_operator.podgang_reconciler import PodGangReconciler
-from core_operator.quota_reconciler import QuotaReconciler
 from shared_api import names
 from shared_api.kube.errors import Forbidden, KubeError, Status
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.core.scene import GANG, Scene
 from tests.plan.pod_samples import BOUND, CLIQUE, GATED, RELEASED, PodState, condition
 from tests.runtime.writes import Write
@@ -33,9 +33,9 @@ class Stage(Scene):
         super().__init__()
         self.has_clique()
         self.has_gang()
-        self.turns = self.shop.turns
-        self.cliques = PodCliqueReconciler(self.shop, self._applier())
-        self.quota = QuotaReconciler(self.shop, self._applier())
+        self.turns = self.context.turns
+        self.cliques = PodCliqueReconciler(self.context, self._applier())
+        self.quota = QuotaReconciler(self.context, self._applier())
         self.woken: list[str] = []
         self.quota.wake = lambda key: self.woken.append(key.name)
 
@@ -58,7 +58,7 @@ class Stage(Scene):
 
     @property
     def told(self) -> str:
-        found = self.shop.problems.get(self.clique.metadata.uid or "")
+        found = self.context.problems.get(self.clique.metadata.uid or "")
         return "" if found is None else f"{found.reason}: {found.message}"
 
 
@@ -107,7 +107,7 @@ async def test_a_gang_that_is_refused_for_good_gives_back_its_pods_and_says_why(
     await stage.quota.reconcile(NAMESPACE)
     (deleted,) = stage.client.writes
     assert (deleted.verb, deleted.options["uid"]) == ("delete", stage.pod(0).metadata.uid)
-    assert stage.shop.repairs.deletions.is_ours(stage.pod(0))
+    assert stage.context.repairs.deletions.is_ours(stage.pod(0))
     assert stage.told == (
         f"PodsRefused: gang w-0 does not fit into ResourceQuota {QUOTA}."
         " Raise the quota or delete pods"
@@ -141,7 +141,7 @@ async def test_a_gang_that_gives_back_is_not_ungated_until_its_pods_are_seen_to_
     stage.has_pod(1, GATED)
     programmed = [condition("Programmed", "True"), condition("Initialized", "True")]
     stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=programmed))
-    gangs = PodGangReconciler(stage.shop, stage._applier())
+    gangs = PodGangReconciler(stage.context, stage._applier())
     line = Line(QUOTA)
     given = Step(line, opened=False, give_back=frozenset({GANG}), waits=())
     stage.turns.take(GANG.namespace, given)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from core_operator.caches import CLIQUES, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.simulation.stages import READY_AFTER
 from shared_api import names

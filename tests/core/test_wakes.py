@@ -2,13 +2,13 @@
 
 import msgspec
 
-from core_operator import wakes
 from core_operator.plan.autoscalers import Autoscaler, AutoscalerStatus
+from core_operator.watches import predicates as wakes
 from shared_api import names
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.models import PodGang, SchedulerBackend
-from shared_api.runtime.ownership import Applied, applied
+from shared_api.runtime.applying.applied_fields import Applied, applied
 from tests.core.stand_in import record
 
 HELD = Pod(

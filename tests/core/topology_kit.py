@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from core_operator.caches import BACKENDS, BINDINGS
+from core_operator.state.caches import BACKENDS, BINDINGS
 from shared_api.kube.client import Client, Patch
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import NotFound

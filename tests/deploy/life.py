@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from core_operator.caches import BINDINGS, CLIQUES, GANGS, GROUPS, SETS
+from core_operator.state.caches import BINDINGS, CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.waiting import until
 from shared_api import names

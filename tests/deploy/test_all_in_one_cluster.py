@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.pytest_plugin import fresh_namespace
 from local_cluster.waiting import until, wait_until

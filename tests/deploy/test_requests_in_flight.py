@@ -8,7 +8,7 @@ from backend_controllers.default import BACKEND
 from backend_controllers.generic import process
 from core_operator import app, settings
 from shared_api.kube.access import Access
-from shared_api.kube.wire import Limits
+from shared_api.kube.http.pool import Limits
 
 
 class _EndOfTestError(Exception):

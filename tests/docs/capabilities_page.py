@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from backend_controllers import registry
-from backend_controllers.contract import Backend
+from backend_controllers.contract.declaration import Backend
 from shared_api import names
 from tests.docs.exploration import Answered, choices, dialects
 from tests.docs.pages import write_or_check

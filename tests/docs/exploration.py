@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from backend_controllers.contract import Backend, Dialect, Options, Served
+from backend_controllers.contract.declaration import Backend, Dialect, Options, Served
 from shared_api.kube.resources import Resource
 
 _MOST_PATHS = 20_000

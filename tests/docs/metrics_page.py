@@ -14,8 +14,8 @@ from prometheus_client.registry import Collector
 
 from backend_controllers.generic.metrics import BackendMetrics
 from core_operator.metrics import CoreMetrics
-from shared_api.runtime.gauges import LIVE
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.gauges import LIVE
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.docs.pages import write_or_check
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"

@@ -10,7 +10,7 @@ from types import ModuleType
 import backend_controllers.generic
 import core_operator
 from backend_controllers import registry
-from backend_controllers.generic.programming import Stage
+from backend_controllers.generic.gang_results import Stage
 from core_operator.plan.disruption import Cause
 from core_operator.plan.release import Waiting
 from core_operator.plan.statuses.reasons import Blocked, Blocking

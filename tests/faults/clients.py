@@ -9,8 +9,8 @@ import yaml
 
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
+from shared_api.kube.http.transport import Limits, Observer
 from shared_api.kube.retry import RetryPolicy
-from shared_api.kube.transport import Limits, Observer
 from tests.faults.scripted import Reply, ScriptedServer
 
 

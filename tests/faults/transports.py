@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shared_api.kube.connection import Connection
+from shared_api.kube.http.connection import Connection
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

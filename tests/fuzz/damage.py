@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shared_api import names
 from shared_api.kube.resources import Resource
-from shared_api.runtime.watch import Source
+from shared_api.runtime.watching.reflector import Source
 from tests.fuzz.poison import ANNOTATION_KEYS, LABEL_KEYS, LABEL_VALUES, body_of
 from tests.fuzz.shelf import Object, Shelf
 from tests.fuzz.values import ANY_TEXT

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from shared_api import names
 from shared_api.kube.resources import Resource
 from shared_api.models import KubeModel
-from shared_api.runtime.ownership import Applied
-from shared_api.runtime.watch import Source
+from shared_api.runtime.applying.applied_fields import Applied
+from shared_api.runtime.watching.reflector import Source
 from tests.contract.schemas import version
 from tests.fuzz.schemas import of_projection, of_schema, some_of
 from tests.fuzz.shelf import Object, fields_of

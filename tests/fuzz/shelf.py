@@ -14,7 +14,7 @@ import msgspec
 
 from shared_api.kube.client import EVERYTHING, Client, Patch, Selector, WatchStart
 from shared_api.kube.codec import INITIAL_EVENTS_END, PartialObject, codec_for
-from shared_api.kube.lines import Line
+from shared_api.kube.http.lines import Line
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.resources import Resource
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from backend_controllers.contract.timestamps import time_of
+from backend_controllers.kai import messages as kai_texts
 from backend_controllers.kai import mirroring as kai_mirroring
-from backend_controllers.kai import texts as kai_texts
 from backend_controllers.kai.api import SchedulingCondition
-from backend_controllers.koordinator import terms
-from backend_controllers.koordinator import texts as koordinator_texts
+from backend_controllers.koordinator import match_policy as terms
+from backend_controllers.koordinator import messages as koordinator_texts
 from backend_controllers.koordinator.options import LONGEST_WAIT
-from backend_controllers.timestamps import time_of
-from backend_controllers.volcano import texts as volcano_texts
-from core_operator.caches import CLIQUES
+from backend_controllers.volcano import messages as volcano_texts
 from core_operator.plan.statuses.breach import deadline_of, spoken
+from core_operator.state.caches import CLIQUES
 from shared_api import names
 from shared_api.kube.quantities import parsed
 from tests.fuzz.damage import Damage

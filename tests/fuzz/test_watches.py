@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.cache import key_of
-from shared_api.runtime.watch import Source
+from shared_api.runtime.watching.cache import key_of
+from shared_api.runtime.watching.reflector import Source
 from tests.contract.manifests import clique, pod_clique_set, pod_gang, scheduler_backend
 from tests.contract.manifests import topology_binding as binding
 from tests.fuzz.cases import trials

@@ -9,26 +9,26 @@ from typing import Any
 
 from backend_controllers import default as default_backend
 from backend_controllers import kai, koordinator, volcano, yunikorn
-from backend_controllers.contract import Backend, Dialect, Served
+from backend_controllers.contract.declaration import Backend, Dialect, Served
 from backend_controllers.generic import assembly
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.orphans import SWEEP
-from backend_controllers.generic.workshop import Workshop
 from backend_controllers.settings import Settings as BackendSettings
 from backend_controllers.volcano.features import VolcanoOptions
 from core_operator import app
-from core_operator.caches import SETS
 from core_operator.settings import Settings
+from core_operator.state.caches import SETS
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import LEASES, PODS
-from shared_api.runtime.cache import Cache, key_of
 from shared_api.runtime.manager import Manager
-from shared_api.runtime.outcome import is_expected
-from shared_api.runtime.reconcile import Controller
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Source
+from shared_api.runtime.reconciling.controller import Controller
+from shared_api.runtime.reconciling.outcome import is_expected
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache, key_of
+from shared_api.runtime.watching.reflector import Source
 from tests.backends.default.kit import PRIORITY, TOPOLOGY, V136
 from tests.backends.default.kit import served as default_served
 from tests.backends.kai.kit import SERVED as KAI
@@ -162,7 +162,7 @@ class World:
     def _backend(self) -> Process:
         telemetry = Telemetry()
         manager = _Managed(self.shelf, telemetry)
-        shop = Workshop(
+        context = BackendContext(
             self.scheduler.backend,
             BackendSettings(),
             self.shelf,
@@ -171,7 +171,7 @@ class World:
             lease=LEASE,
             fence=manager.fence,
         )
-        assembly.assemble(shop, manager, Found(self.scheduler.served, self.scheduler.dialect))
+        assembly.assemble(context, manager, Found(self.scheduler.served, self.scheduler.dialect))
         return Process(manager)
 
     @property

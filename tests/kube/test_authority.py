@@ -18,10 +18,10 @@ from shared_api.kube.access import Access, from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import ConfigError, ConnectionLost
-from shared_api.kube.proxied import Proxied
+from shared_api.kube.http.aiohttp_fallback import Proxied
+from shared_api.kube.http.pool import Limits, Wire
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.kube.retry import RetryPolicy
-from shared_api.kube.wire import Limits, Wire
 from tests.faults.clients import Pauses, write_kubeconfig
 
 BODY = b'{"metadata":{"name":"a"}}'

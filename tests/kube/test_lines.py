@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_api.kube.errors import BadResponse
-from shared_api.kube.lines import Lines
+from shared_api.kube.http.lines import Lines
 
 
 @given(st.lists(st.text("ab\n", max_size=6).map(str.encode), max_size=8))

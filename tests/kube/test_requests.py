@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shared_api.kube.requests import NoQuantityError, Template, requests_of
+from shared_api.kube.pod_resources import NoQuantityError, Template, requests_of
 
 
 def container(cpu: str = "", *, limit: str = "", stays: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_api.kube.slots import Slots, Urgency
+from shared_api.kube.http.slots import Slots, Urgency
 
 BEGIN, GO_ON, FINISH = Urgency
 

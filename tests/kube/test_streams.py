@@ -12,11 +12,11 @@ import pytest
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client, WatchStart
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.connection import Connection
 from shared_api.kube.errors import ConnectionLost, Forbidden, Gone, Timeout
+from shared_api.kube.http.connection import Connection
+from shared_api.kube.http.transport import Line
 from shared_api.kube.resources import CONFIGMAPS, PODS
 from shared_api.kube.retry import RetryPolicy
-from shared_api.kube.transport import Line
 from tests.faults.clients import Pauses, scripted, write_kubeconfig
 from tests.faults.scripted import (
     Reply,

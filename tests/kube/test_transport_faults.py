@@ -15,9 +15,9 @@ from shared_api.kube.errors import (
     Timeout,
     TooManyRequests,
 )
+from shared_api.kube.http.slots import Urgency
+from shared_api.kube.http.transport import Limits
 from shared_api.kube.resources import CONFIGMAPS, PODS
-from shared_api.kube.slots import Urgency
-from shared_api.kube.transport import Limits
 from tests.faults.clients import Pauses, scripted
 from tests.faults.scripted import (
     Reply,

@@ -22,7 +22,7 @@ from shared_api.kube.errors import BadResponse
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.unreadable import members
 from shared_api.models import KubeModel, ObjectMeta
-from shared_api.runtime.ownership import applied
+from shared_api.runtime.applying.applied_fields import applied
 
 DEPTHS = (200, 1_200, 9_000)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from shared_api.kube import wire
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client, WatchStart
 from shared_api.kube.codec import PartialObject
@@ -23,9 +22,10 @@ from shared_api.kube.errors import (
     Timeout,
     TransportError,
 )
+from shared_api.kube.http import pool as wire
+from shared_api.kube.http.pool import Limits
 from shared_api.kube.resources import CONFIGMAPS, PODS
 from shared_api.kube.retry import RetryPolicy
-from shared_api.kube.wire import Limits
 from tests.faults.clients import Pauses, scripted, write_kubeconfig
 from tests.faults.scripted import Reply, answer, failure, raw, stream
 

@@ -6,8 +6,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_api.kube.connection import Answer, Connection
 from shared_api.kube.errors import KubeError
+from shared_api.kube.http.connection import Answer, Connection
 from tests.faults.transports import Recorded, chunk, receive
 
 LARGEST = 10_000

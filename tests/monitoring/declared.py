@@ -11,8 +11,8 @@ from core_operator.metrics import CoreMetrics
 from monitoring.catalogue import GROUPS
 from monitoring.objects import OBSERVED
 from monitoring.rules import Recording
-from shared_api.runtime.gauges import LIVE
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.gauges import LIVE
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.docs.metrics_page import Declared
 from tests.monitoring.promql import uses
 

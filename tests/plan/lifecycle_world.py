@@ -23,7 +23,7 @@ from core_operator.plan.termination import (
     pods_to_terminate,
     termination_delay,
 )
-from core_operator.updating import Updates
+from core_operator.state.update_turns import Updates
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import (
@@ -38,7 +38,7 @@ from tests.plan.samples import clique, group, pod_clique_set, pod_spec
 
 if TYPE_CHECKING:
     from core_operator.metrics import CoreMetrics
-    from core_operator.view import View
+    from core_operator.state.view import View
 
 OWNER = OwnerReference(api_version="v1", kind="Any", name="owner", uid="owner", controller=True)
 

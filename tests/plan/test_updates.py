@@ -21,7 +21,7 @@ from core_operator.plan.updates import (
     pods_to_replace,
     updating_replica,
 )
-from core_operator.selections import Selections
+from core_operator.state.update_selections import Selections
 from shared_api import names
 from shared_api.models import OwnerReference, PodClique, PodCliqueSet
 from tests.plan.pod_samples import (

@@ -12,9 +12,9 @@ from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.applying.applied_fields import Applied, applied
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 
 TOYS = Resource("runtime.test", "v1", "toys", "Toy")
 Toy = Applied[LooseObject]

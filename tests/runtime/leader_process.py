@@ -9,13 +9,13 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.runtime import logs
 from shared_api.runtime.clock import SYSTEM
-from shared_api.runtime.deadman import DeadMansSwitch
-from shared_api.runtime.fence import permitted
-from shared_api.runtime.leader import Elector, Terms, Timing
+from shared_api.runtime.leading.deadman import DeadMansSwitch
+from shared_api.runtime.leading.elector import Elector, Terms, Timing
+from shared_api.runtime.leading.fence import permitted
 from shared_api.runtime.manager import Manager
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.reconcile import Controller, Pace
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.reconciling.controller import Controller, Pace
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 TIMING = Timing(duration=4.0, renew_deadline=2.5, retry=0.4, request=1.0)
 

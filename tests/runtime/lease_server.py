@@ -12,7 +12,7 @@ from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import ConnectionLost, Status, from_status
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.resources import Resource
-from shared_api.runtime.lease import Lease, LeaseSpec
+from shared_api.runtime.leading.lease import Lease, LeaseSpec
 
 
 @dataclass

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from shared_api.kube.codec import PartialObject, codec_for
 from shared_api.kube.resources import CONFIGMAPS
-from shared_api.runtime.answers import Answers
-from shared_api.runtime.ownership import Applied, applied, fingerprint
+from shared_api.runtime.applying.answers import Answers
+from shared_api.runtime.applying.applied_fields import Applied, applied, fingerprint
 
 KIND = (CONFIGMAPS, "")
 

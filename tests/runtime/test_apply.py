@@ -10,16 +10,16 @@ from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import Cause, Conflict, KubeError
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
 from shared_api.kube.resources import CONFIGMAPS
-from shared_api.runtime.apply import CREATE_ONLY, Applier
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.fence import Fenced
-from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.owners import Owner
-from shared_api.runtime.ownership import Applied, applied, fingerprint
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
-from shared_api.runtime.writing import Behalf, NotOurs, OwnershipConflict, Target, Written
+from shared_api.runtime.applying.applied_fields import Applied, applied, fingerprint
+from shared_api.runtime.applying.applier import CREATE_ONLY, Applier
+from shared_api.runtime.applying.targets import Behalf, NotOurs, OwnershipConflict, Target, Written
+from shared_api.runtime.leading.fence import Fenced
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import Owner
+from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 from tests.runtime.writes import ScriptedClient, Write, refusal
 
 pytestmark = pytest.mark.virtual_time

@@ -13,13 +13,13 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
 from shared_api.kube.errors import Conflict
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.owners import Owner
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.writing import Behalf, OwnershipConflict, Target, Written
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, OwnershipConflict, Target, Written
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import Owner
 from tests.runtime.cluster_kit import TOYS, Requests, Toy, client_of, install_toys, toy_cache, until
 
 pytestmark = pytest.mark.cluster

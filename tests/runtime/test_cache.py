@@ -6,9 +6,9 @@ import pytest
 
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.watch import Advanced, Changed, Removed, Restarted, Synced
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Advanced, Changed, Removed, Restarted, Synced
 from tests.faults.clients import scripted
 from tests.faults.scripted import failure, silence, stream
 from tests.runtime.watch_scripts import added, bookmark, modified, reflector

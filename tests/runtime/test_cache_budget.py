@@ -6,8 +6,8 @@ import tracemalloc
 
 from shared_api.kube.codec import Event, codec_for
 from shared_api.kube.pods import Pod
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Changed, Restarted, Synced
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
 from tests.kube.samples import pod
 
 PODS = 1_000

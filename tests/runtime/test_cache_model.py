@@ -7,8 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.unreadable import Unreadable
-from shared_api.runtime.cache import Cache, key_of
-from shared_api.runtime.watch import (
+from shared_api.runtime.watching.cache import Cache, key_of
+from shared_api.runtime.watching.reflector import (
     Advanced,
     Changed,
     Delta,

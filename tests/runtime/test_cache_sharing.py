@@ -7,9 +7,9 @@ from shared_api.kube.codec import PartialObject, codec_for
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.watch import Changed, Restarted, Synced
+from shared_api.runtime.applying.applied_fields import applied
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
 from tests.kube.samples import pod
 
 SHARED = "grove.io/podcliquescalinggroup-replica-index"

@@ -9,18 +9,18 @@ from shared_api.kube.client import Patch, PatchType
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.resources import PODS, Resource
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target, Written
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.outcome import WaitForEvent
-from shared_api.runtime.owners import Owner
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.queue import Queue
-from shared_api.runtime.slowstart import slow_start
-from shared_api.runtime.sources import feed, itself
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
-from shared_api.runtime.writing import Behalf, Target, Written
+from shared_api.runtime.queueing.queue import Queue
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.reconciling.slowstart import slow_start
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.event_handlers import feed, itself
+from shared_api.runtime.watching.owners import Owner
+from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 from tests.runtime.writes import ScriptedClient, Write, refusal
 
 pytestmark = pytest.mark.virtual_time

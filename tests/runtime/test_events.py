@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shared_api.kube.errors import KubeError
-from shared_api.runtime.budget import Budget
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.event_objects import Regarding, Reporter
-from shared_api.runtime.events import Limits, Recorder
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.queueing.budget import Budget
+from shared_api.runtime.recording.event_objects import Regarding, Reporter
+from shared_api.runtime.recording.recorder import Limits, Recorder
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.runtime.writes import ScriptedClient, Write, refusal
 
 pytestmark = pytest.mark.virtual_time

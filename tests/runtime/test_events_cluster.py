@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from local_cluster.cluster import Cluster
-from shared_api.runtime.event_objects import Regarding, Reporter
-from shared_api.runtime.events import Limits, Recorder
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.recording.event_objects import Regarding, Reporter
+from shared_api.runtime.recording.recorder import Limits, Recorder
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.runtime.cluster_kit import client_of
 
 pytestmark = pytest.mark.cluster

@@ -5,13 +5,13 @@ import pytest
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
 from shared_api.kube.resources import CONFIGMAPS
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.owners import Owner
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Restarted, Synced
-from shared_api.runtime.writing import Behalf, NotOurs, Target, Written
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, NotOurs, Target, Written
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import Owner
+from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
 from tests.runtime.writes import ScriptedClient
 
 KEY = ObjectKey("a", "owner")

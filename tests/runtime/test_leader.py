@@ -8,8 +8,8 @@ import pytest
 
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.leader import Elector, LeadershipLost, Terms, Timing
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.leading.elector import Elector, LeadershipLost, Terms, Timing
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.runtime.lease_server import LeaseClient, LeaseServer
 
 pytestmark = pytest.mark.virtual_time

@@ -13,9 +13,9 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.resources import CONFIGMAPS, LEASES
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.lease import Lease
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.leading.lease import Lease
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.runtime.cluster_kit import client_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster.certificates import Authority
-from shared_api.runtime.listener import Limits, Listener, Request, Response
+from shared_api.runtime.serving.listener import Limits, Listener, Request, Response
 
 GET = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = b"x" * 32 * 1024 * 1024

@@ -11,19 +11,19 @@ import aiohttp
 import pytest
 
 from shared_api.kube.codec import PartialObject
+from shared_api.kube.http.transport import Line
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import PODS
-from shared_api.kube.transport import Line
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.event_objects import Regarding, Reporter
-from shared_api.runtime.events import Recorder
-from shared_api.runtime.leader import Elector, Terms, Timing
+from shared_api.runtime.leading.elector import Elector, Terms, Timing
 from shared_api.runtime.manager import Manager, Patience
-from shared_api.runtime.outcome import Result
-from shared_api.runtime.reconcile import Controller, Pace
-from shared_api.runtime.server import Address
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Source
+from shared_api.runtime.reconciling.controller import Controller, Pace
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.recording.event_objects import Regarding, Reporter
+from shared_api.runtime.recording.recorder import Recorder
+from shared_api.runtime.serving.server import Address
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.reflector import Source
 from tests.runtime.lease_server import LeaseServer
 from tests.runtime.writes import ScriptedClient
 

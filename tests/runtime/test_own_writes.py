@@ -4,10 +4,10 @@ import pytest
 
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import Metadata, ObjectKey
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import feed_overwritten
-from shared_api.runtime.watch import Changed, Removed
+from shared_api.runtime.queueing.queue import Queue
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.event_handlers import feed_overwritten
+from shared_api.runtime.watching.reflector import Changed, Removed
 
 
 class Scene:

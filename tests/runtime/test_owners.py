@@ -7,8 +7,8 @@ import pytest
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, OwnerReference
 from shared_api.kube.resources import CONFIGMAPS, Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.owners import (
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import (
     Owner,
     by_controller,
     controller_of,
@@ -16,7 +16,7 @@ from shared_api.runtime.owners import (
     owner_in,
     refers_to,
 )
-from shared_api.runtime.watch import Changed
+from shared_api.runtime.watching.reflector import Changed
 
 SETS = Resource("grove.io", "v1alpha1", "podcliquesets", "PodCliqueSet")
 OWNER = Owner("team", "grove.io", "PodCliqueSet", "w", "uid-w")

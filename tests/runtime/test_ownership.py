@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from shared_api.kube.codec import PartialObject, codec_for
-from shared_api.runtime.owners import Owner
-from shared_api.runtime.ownership import Applied, applied, extract, fingerprint, was_taken
+from shared_api.runtime.applying.applied_fields import (
+    Applied,
+    applied,
+    extract,
+    fingerprint,
+    was_taken,
+)
+from shared_api.runtime.watching.owners import Owner
 
 MANIFEST: dict[str, object] = {
     "apiVersion": "v1",

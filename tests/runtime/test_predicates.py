@@ -5,13 +5,13 @@ import pytest
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
 from shared_api.kube.resources import Resource
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.lanes import Priority
-from shared_api.runtime.predicates import any_change, more_than_status, urgency
-from shared_api.runtime.queue import Queue
-from shared_api.runtime.sources import feed, its_controller, its_label, itself
-from shared_api.runtime.watch import Changed, Removed, Restarted, Synced
+from shared_api.runtime.queueing.lanes import Priority
+from shared_api.runtime.queueing.queue import Queue
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.event_handlers import feed, its_controller, its_label, itself
+from shared_api.runtime.watching.predicates import any_change, more_than_status, urgency
+from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 
 
 def thing(**metadata: object) -> PartialObject:

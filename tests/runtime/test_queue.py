@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.lanes import Priority
-from shared_api.runtime.queue import Queue, QueueClosed
+from shared_api.runtime.queueing.backoff import Backoff
+from shared_api.runtime.queueing.lanes import Priority
+from shared_api.runtime.queueing.queue import Queue, QueueClosed
 
 pytestmark = pytest.mark.virtual_time
 

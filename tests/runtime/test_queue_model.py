@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.backoff import Backoff
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.lanes import Priority
-from shared_api.runtime.queue import Queue
+from shared_api.runtime.queueing.backoff import Backoff
+from shared_api.runtime.queueing.lanes import Priority
+from shared_api.runtime.queueing.queue import Queue
 
 keys = st.sampled_from([ObjectKey(namespace, name) for namespace in "abc" for name in "xy"])
 priorities = st.sampled_from(list(Priority))

@@ -10,15 +10,15 @@ import structlog
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import KubeError, Status, from_status
 from shared_api.kube.metadata import Metadata, ObjectKey
-from shared_api.runtime.backoff import Backoff
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.lanes import Priority
 from shared_api.runtime.logs import IN_WORK
-from shared_api.runtime.outcome import Result, Retry, Terminal, WaitForEvent
-from shared_api.runtime.reconcile import Controller, Pace, Subjects
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Advanced, Changed, Restarted, Synced
+from shared_api.runtime.queueing.backoff import Backoff
+from shared_api.runtime.queueing.lanes import Priority
+from shared_api.runtime.reconciling.controller import Controller, Pace, Subjects
+from shared_api.runtime.reconciling.outcome import Result, Retry, Terminal, WaitForEvent
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Advanced, Changed, Restarted, Synced
 
 pytestmark = pytest.mark.virtual_time
 

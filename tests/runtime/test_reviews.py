@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared_api.kube.transport import Limits
+from shared_api.kube.http.transport import Limits
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.reviews import Reviews
+from shared_api.runtime.serving.reviews import Reviews
 from tests.faults.clients import scripted
 from tests.faults.scripted import Reply, answer, failure, silence
 

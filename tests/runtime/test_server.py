@@ -13,10 +13,10 @@ from prometheus_client.registry import Collector
 
 from local_cluster.certificates import Authority
 from shared_api.runtime.configuration import SettingsError
-from shared_api.runtime.reviews import Reviews
-from shared_api.runtime.secure_metrics import Certificate, SecureMetrics
-from shared_api.runtime.server import Address, Check, Server
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.serving.reviews import Reviews
+from shared_api.runtime.serving.secure_metrics import Certificate, SecureMetrics
+from shared_api.runtime.serving.server import Address, Check, Server
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 LOOPBACK = Address("127.0.0.1", 0)
 

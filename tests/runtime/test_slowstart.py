@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared_api.runtime.slowstart import slow_start
+from shared_api.runtime.reconciling.slowstart import slow_start
 from tests.runtime.writes import refusal
 
 pytestmark = pytest.mark.virtual_time

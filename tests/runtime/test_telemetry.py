@@ -2,9 +2,9 @@
 
 from prometheus_client import generate_latest
 
-from shared_api.runtime.lanes import Priority
-from shared_api.runtime.queue import Queue
-from shared_api.runtime.telemetry import Telemetry, bounded_code
+from shared_api.runtime.queueing.lanes import Priority
+from shared_api.runtime.queueing.queue import Queue
+from shared_api.runtime.telemetry.metrics import Telemetry, bounded_code
 
 
 def scrape(telemetry: Telemetry) -> str:

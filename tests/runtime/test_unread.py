@@ -1,6 +1,6 @@
 """Bytes that may be read later are few, and those whose reader is gone are none."""
 
-from shared_api.runtime.unread import Unread
+from shared_api.runtime.watching.unread import Unread
 
 
 class Holder:

@@ -8,13 +8,13 @@ import pytest
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.resources import PODS
 from shared_api.kube.unreadable import Unreadable
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.event_objects import Reporter
-from shared_api.runtime.events import Recorder
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.unreadable_reports import UnreadableReports
-from shared_api.runtime.watch import (
+from shared_api.runtime.recording.event_objects import Reporter
+from shared_api.runtime.recording.recorder import Recorder
+from shared_api.runtime.recording.unreadable_reports import UnreadableReports
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import (
     Changed,
     Delta,
     Pace,

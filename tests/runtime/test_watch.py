@@ -9,7 +9,7 @@ from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.resources import PODS
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.watch import Advanced, Pace, Reflector, Source, Synced
+from shared_api.runtime.watching.reflector import Advanced, Pace, Reflector, Source, Synced
 from tests.faults.clients import scripted
 from tests.faults.scripted import (
     Reply,

@@ -12,8 +12,8 @@ from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONFIGMAPS
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Pace, Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Pace, Reflector, Source
 from tests.kube.cluster_access import config_map, new_namespace, through_proxy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -14,9 +14,9 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONFIGMAPS
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.applying.applied_fields import Applied, applied
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.runtime.cluster_kit import Requests, client_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "writing-a-controller.md"

@@ -8,7 +8,7 @@ from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject, Projection
 from shared_api.kube.resources import PODS
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.watch import (
+from shared_api.runtime.watching.reflector import (
     Advanced,
     Changed,
     Delta,

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from core_operator.caches import CLIQUES, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GROUPS, SETS
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.errors import KubeError
 from shared_api.kube.resources import PODS

@@ -10,7 +10,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from benchmarks.product.workload import workload
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from tests.core.kit import holds, is_ready
 from tests.core.stage import is_ended, mark_of
 from tests.soak.bed import Bed, say

@@ -7,7 +7,7 @@ whether everything heals is judged at the end.
 import random
 from typing import Any
 
-from core_operator.caches import CLIQUES, GANGS, GROUPS
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import NotFound
 from shared_api.kube.resources import CONTROLLER_REVISIONS, PODS, SERVICES, Resource

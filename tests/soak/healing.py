@@ -5,7 +5,7 @@ It reads what a person sees, and says in words what is wrong.
 
 from collections.abc import Iterator
 
-from core_operator.caches import CLIQUES, GANGS, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from shared_api import names
 from shared_api.kube.resources import CONTROLLER_REVISIONS, SERVICES
 from tests.core.kit import Onlooker

@@ -9,7 +9,7 @@ does arrives at the operator a moment later; what it decides within that moment 
 import time
 from collections import defaultdict
 
-from core_operator.caches import CLIQUES, GROUPS, SETS
+from core_operator.state.caches import CLIQUES, GROUPS, SETS
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from backend_controllers.contract import Dialect, Rendered, Served, Translation
+from backend_controllers.contract.declaration import Dialect, Rendered, Served, Translation
 from backend_controllers.default import BACKEND
 from backend_controllers.default.membership import ANNOTATION_JOINED, GATE
 from backend_controllers.default.options import DefaultOptions
@@ -17,7 +17,7 @@ from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.kube.resources import Resource
 from shared_api.models import PodPatch
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 NAMESPACE = "team"
 UID = "0b8f6c3e-5a35-4c0e-9d60-2f1a3f0b7c11"

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backend_controllers.contract import Absent, Backend, Dialect, Options, Served
+from backend_controllers.contract.declaration import Absent, Backend, Dialect, Options, Served
 from backend_controllers.default import BACKEND
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.default.served import COMPOSITE_POD_GROUPS

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from backend_controllers.contract import Absent, Dialect
+from backend_controllers.contract.declaration import Absent, Dialect
 from backend_controllers.default import BACKEND
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.default.served import PROTECTION

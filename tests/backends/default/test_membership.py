@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Dialect, WhenRefused
-from backend_controllers.default.asking import when_refused
+from backend_controllers.contract.declaration import Dialect, WhenRefused
+from backend_controllers.default.gang_form import when_refused
 from backend_controllers.default.membership import GATE, members
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod

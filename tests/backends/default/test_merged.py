@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Dialect, WhenRefused
+from backend_controllers.contract.declaration import Dialect, WhenRefused
 from backend_controllers.default.served import (
     POD_GROUPS_V1ALPHA2,
     POD_GROUPS_V1BETA1,

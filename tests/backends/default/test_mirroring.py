@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend_controllers.contract import Dialect, Words
+from backend_controllers.contract.declaration import Dialect, Words
 from backend_controllers.default.membership import GATE
 from backend_controllers.default.mirroring import ONE_BY_ONE, failures_of
 from backend_controllers.default.served import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Translation, WhenRefused
+from backend_controllers.contract.declaration import Translation, WhenRefused
 from backend_controllers.default.served import (
     POD_GROUPS_V1BETA1,
     GangPolicy,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from backend_controllers.contract import Options
+from backend_controllers.contract.declaration import Options
 from backend_controllers.default import BACKEND
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.generic.kinds import BACKENDS, GANGS
@@ -17,8 +17,8 @@ from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.backends.kit import backend_settings, running_backend
 from tests.core.conftest import CRDS
 from tests.core.kit import condition

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.default.words import cleaned, names_nodes
+from backend_controllers.default.messages import cleaned, names_nodes
 
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
 UNSUPPORTED = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from backend_controllers.contract import Backend
+from backend_controllers.contract.declaration import Backend
 from shared_api.kube.resources import Resource
 
 PAGE = Path(__file__).parents[3] / "docs" / "backends" / "writing-one.md"

@@ -12,8 +12,8 @@ from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Reflector, Source
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Reflector, Source
 from tests.core.kit import Onlooker, condition
 
 Object = dict[str, Any]

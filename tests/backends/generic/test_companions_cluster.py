@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Absent,
     Backend,
     Companion,
@@ -21,7 +21,7 @@ from local_cluster.cluster import Cluster
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.resources import CONFIGMAPS
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes
 from tests.backends.kit import running_backend

@@ -6,14 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from backend_controllers.contract import Absent, Backend, Dialect, Options, Probe, Questions, Served
+from backend_controllers.contract.declaration import (
+    Absent,
+    Backend,
+    Dialect,
+    Options,
+    Probe,
+    Questions,
+    Served,
+)
 from backend_controllers.generic.discovery import Discovery
 from backend_controllers.generic.kinds import BACKENDS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.models import PodPreparationSpec, PreparationMode
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, until_programmed
 from tests.backends.kit import running_backend

@@ -8,8 +8,8 @@ from backend_controllers.generic.disruptions import Disruption, Disruptions
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey, OwnerReference
 from shared_api.kube.pods import Pod, PodCondition
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Changed, Removed
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.backends.generic.samples import NAMESPACE, gang, going, pod
 
 GANG = gang(("a", 2, 3))

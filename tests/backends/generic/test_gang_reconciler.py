@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import Dialect, Served
+from backend_controllers.contract.declaration import Dialect, Served
 from backend_controllers.generic import gang_reconciler
 from backend_controllers.generic.caches import OWNER, Caches
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.gang_reconciler import GangReconciler
+from backend_controllers.generic.gang_results import Stage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.generic.programming import Stage
-from backend_controllers.generic.workshop import Workshop
 from backend_controllers.settings import Settings
 from shared_api.kube.errors import Cause, Details, KubeError, Status, from_status
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.outcome import Result, Retry
-from shared_api.runtime.owners import by_controller
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Removed
+from shared_api.runtime.reconciling.outcome import Result, Retry
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import by_controller
+from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.samples import NAMESPACE, gang
 from tests.runtime.writes import ScriptedClient, Write
@@ -44,13 +44,13 @@ class World:
         telemetry = Telemetry()
         self.metrics = BackendMetrics(telemetry, birds.name)
         self.telemetry = telemetry
-        shop = Workshop(birds.backend, Settings(), self.client, telemetry, self.metrics)
-        self.board = shop.board
+        context = BackendContext(birds.backend, Settings(), self.client, telemetry, self.metrics)
+        self.board = context.board
         caches = Caches(Cache(), Cache(), {birds.kind: Cache({OWNER: by_controller})})
         self.gangs = caches.gangs
-        lifetimes = Lifetimes(caches.gangs, self.metrics, shop.clock)
-        applier = shop.applier(PendingWrites())
-        self._reconciler = GangReconciler(shop, dialect, caches, applier, lifetimes)
+        lifetimes = Lifetimes(caches.gangs, self.metrics, context.clock)
+        applier = context.applier(PendingWrites())
+        self._reconciler = GangReconciler(context, dialect, caches, applier, lifetimes)
         self.gangs.take(Changed(GANG))
 
     async def reconcile(self) -> Result | None:

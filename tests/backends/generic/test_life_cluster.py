@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Absent,
     Backend,
     Dialect,

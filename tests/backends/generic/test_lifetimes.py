@@ -9,9 +9,9 @@ import pytest
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
 from shared_api import names
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import SYSTEM, Clock
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
 from tests.backends.generic.samples import gang
 
 CREATED, THEN, LATER = "2026-05-01T11:59:58Z", "2026-05-01T12:00:00Z", "2026-05-01T12:00:30Z"

@@ -1,7 +1,7 @@
 """Where gangs are counted, and that no scheduler can flood the registry."""
 
 from backend_controllers.generic.metrics import BackendMetrics
-from shared_api.runtime.telemetry import Telemetry
+from shared_api.runtime.telemetry.metrics import Telemetry
 
 
 def counted(telemetry: Telemetry, name: str = "backend_gangs") -> dict[tuple[str, ...], float]:

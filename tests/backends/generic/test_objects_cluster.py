@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Absent,
     Backend,
     Dialect,

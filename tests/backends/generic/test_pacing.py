@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.generic.pacing import Gathering, mere_news, news_of_writing
-from backend_controllers.generic.programming import Board, Programming, Stage
+from backend_controllers.generic.debounce import Gathering, mere_news, news_of_writing
+from backend_controllers.generic.gang_results import Board, Programming, Stage
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.queue import Queue
+from shared_api.runtime.queueing.queue import Queue
 from tests.backends.generic.samples import NAMESPACE, gang
 
 GANG = gang(("a", 1, 1))

@@ -8,8 +8,8 @@ import pytest
 from backend_controllers.generic.progress import Progress, Step
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Changed, Removed
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.backends.generic.samples import gang, going, pod
 
 REFUSED = PodCondition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import (
+from backend_controllers.contract.declaration import (
     Absent,
     Backend,
     Dialect,
@@ -23,7 +23,7 @@ from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.resources import Resource
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, said, until_programmed, until_said
 from tests.backends.kit import running_backend

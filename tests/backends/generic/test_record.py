@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend_controllers.contract import Absent, Backend, Dialect, Questions, Served, Words
+from backend_controllers.contract.declaration import (
+    Absent,
+    Backend,
+    Dialect,
+    Questions,
+    Served,
+    Words,
+)
 from backend_controllers.generic.definitions import Definition, schemas
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.record import record_manifest, record_status

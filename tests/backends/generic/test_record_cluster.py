@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 
 import pytest
 
-from backend_controllers.contract import Backend, Dialect, Questions, Words
+from backend_controllers.contract.declaration import Backend, Dialect, Questions, Words
 from backend_controllers.generic.kinds import BACKENDS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from backend_controllers.generic.caches import GANG, Caches, by_gang
-from backend_controllers.generic.programming import Board, Programming, Stage
+from backend_controllers.generic.gang_results import Board, Programming, Stage
 from backend_controllers.generic.references import References
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod, PodSpec, SchedulingGate
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.watch import Changed
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed
 from tests.backends.generic.samples import gang, pod
 
 replace = msgspec.structs.replace

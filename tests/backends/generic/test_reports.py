@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import Words
-from backend_controllers.counting import count
+from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.pod_counts import count
 from backend_controllers.generic.disruptions import Disruption
-from backend_controllers.generic.programming import Programming, Stage
+from backend_controllers.generic.gang_results import Programming, Stage
 from backend_controllers.generic.reports import Report, Worth, report, worth
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from backend_controllers import registry
-from backend_controllers.contract import Dialect, Served
+from backend_controllers.contract.declaration import Dialect, Served
 from backend_controllers.generic.kinds import GANGS
 from shared_api.kube.resources import Resource
 

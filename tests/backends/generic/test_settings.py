@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend_controllers import registry
-from backend_controllers.contract import Options
+from backend_controllers.contract.declaration import Options
 from backend_controllers.settings import Settings, SettingsError, defaults, load, parse
 from backend_controllers.settings_page import PAGE, render
 

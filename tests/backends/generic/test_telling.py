@@ -5,22 +5,22 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from backend_controllers.contract import Dialect, Served, Words
+from backend_controllers.contract.declaration import Dialect, Served, Words
 from backend_controllers.generic.caches import GANG, OWNER, Caches, by_gang
+from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.gang_results import Programming, Stage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.generic.programming import Programming, Stage
 from backend_controllers.generic.status_reconciler import StatusReconciler
-from backend_controllers.generic.workshop import Workshop
 from backend_controllers.settings import Settings, Timing
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import PodGang
-from shared_api.runtime.cache import Cache
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.owners import by_controller
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import by_controller
+from shared_api.runtime.watching.reflector import Changed
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.samples import NAMESPACE, gang
 from tests.runtime.writes import ScriptedClient
@@ -41,7 +41,7 @@ class World:
         timing = Timing(reason_delay_seconds=SOON, progress_delay_seconds=LATER)
         self.client, telemetry = ScriptedClient(), Telemetry()
         metrics = BackendMetrics(telemetry, birds.name)
-        shop = Workshop(
+        context = BackendContext(
             birds.backend,
             Settings(timing=timing),
             self.client,
@@ -53,15 +53,15 @@ class World:
             Cache(), Cache({GANG: by_gang}), {birds.kind: Cache({OWNER: by_controller})}
         )
         self._telling = StatusReconciler(
-            shop,
+            context,
             replace(dialect, mirror=lambda of, facts: self.words),
             self._caches,
-            shop.applier(PendingWrites()),
-            Lifetimes(self._caches.gangs, metrics, shop.clock),
+            context.applier(PendingWrites()),
+            Lifetimes(self._caches.gangs, metrics, context.clock),
         )
         self._versions = iter(range(10, 1000))
         self._show(gang(("a", 2, 2)))
-        shop.board.post(gang(("a", 2, 2)), Programming(Stage.PROGRAMMED, generation=2))
+        context.board.post(gang(("a", 2, 2)), Programming(Stage.PROGRAMMED, generation=2))
 
     def _show(self, value: PodGang) -> None:
         version = str(next(self._versions))

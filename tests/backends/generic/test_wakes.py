@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from backend_controllers.generic import wakes
+from backend_controllers.generic import predicates as wakes
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import Metadata, OwnerReference
 from shared_api.kube.pods import PodCondition, PodSpec, PodStatus, SchedulingGate
-from shared_api.runtime.ownership import applied
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.applying.applied_fields import applied
+from shared_api.runtime.watching.predicates import Watched
 from tests.backends.generic.samples import gang, going, pod
 
 US = "backend/flock"

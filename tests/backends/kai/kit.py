@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backend_controllers.contract import Served
+from backend_controllers.contract.declaration import Served
 from backend_controllers.kai.api import (
     EVENTS,
     KEY_POD_GROUP,
@@ -26,7 +26,7 @@ from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import ClusterTopologyBinding
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 Object = dict[str, Any]
 

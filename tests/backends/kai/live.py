@@ -6,7 +6,7 @@ import functools
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from backend_controllers.contract import Dialect, Rendered, Served, Words
+from backend_controllers.contract.declaration import Dialect, Rendered, Served, Words
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import (
     PODGROUPS,
@@ -24,15 +24,15 @@ from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import CRDS, NODES, PODS, Resource
 from shared_api.models import PodPatch
-from shared_api.runtime.apply import Applier
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.owners import identity
-from shared_api.runtime.ownership import Applied, applied
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.predicates import Watched
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Reflector, Source
-from shared_api.runtime.writing import Behalf, Target, Written, controlled_by
+from shared_api.runtime.applying.applied_fields import Applied, applied
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target, Written, controlled_by
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.owners import identity
+from shared_api.runtime.watching.predicates import Watched
+from shared_api.runtime.watching.reflector import Reflector, Source
 
 Object = dict[str, Any]
 GANGS = Resource(names.SCHEDULER_GROUP, names.VERSION, "podgangs", "PodGang")

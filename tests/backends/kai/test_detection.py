@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.contract import Absent, Dialect, Options, Served
+from backend_controllers.contract.declaration import Absent, Dialect, Options, Served
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import BINDINGS, PODGROUPS, QUEUES, TOPOLOGIES
 from backend_controllers.kai.features import Features, KaiOptions, find

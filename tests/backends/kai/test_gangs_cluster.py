@@ -8,7 +8,7 @@ from backend_controllers.kai.topology_sync import topology_for
 from local_cluster.cluster import Cluster
 from shared_api.kube.resources import PRIORITY_CLASSES
 from shared_api.models import ClusterTopologyBinding
-from shared_api.runtime.writing import Written
+from shared_api.runtime.applying.targets import Written
 from tests.backends.kai.live import Stage
 
 pytestmark = pytest.mark.cluster

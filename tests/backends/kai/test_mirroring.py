@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend_controllers.contract import Words
+from backend_controllers.contract.declaration import Words
 from backend_controllers.kai.api import BINDINGS
 from backend_controllers.kai.evictions import gang_of_event
 from backend_controllers.kai.features import Features

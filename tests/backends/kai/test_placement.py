@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Pack, WhenRefused
+from backend_controllers.contract.declaration import Pack, WhenRefused
 from backend_controllers.kai.api import BINDINGS, TOPOLOGIES
 from backend_controllers.kai.features import Features
-from backend_controllers.kai.placement import Place
+from backend_controllers.kai.topology_levels import Place
 from backend_controllers.kai.topology_sync import topology_for
 from backend_controllers.kai.translation import translate
 from shared_api.kube.podgangs import PodGang

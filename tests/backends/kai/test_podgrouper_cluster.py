@@ -9,7 +9,7 @@ from backend_controllers.generic import gang_reconciler, object_writer
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import KEY_POD_GROUP, PODGROUPS
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import build_of
 from local_cluster.cluster import Cluster

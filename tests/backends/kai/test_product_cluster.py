@@ -6,7 +6,7 @@ from backend_controllers.generic.kinds import BACKENDS, GANGS
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import BINDINGS, EVENTS, PODGROUPS, TOPOLOGIES
 from backend_controllers.kai.features import KaiOptions
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.schedulers.kai import QUEUE
 from shared_api.kube.client import Patch

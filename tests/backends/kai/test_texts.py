@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend_controllers.kai.api import Details, Explanation, QueueDetails
-from backend_controllers.kai.texts import explain, explanation_of
+from backend_controllers.kai.messages import explain, explanation_of
 
 NODES = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPUs"
 GANG = (

@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from backend_controllers.contract import Facts, Translation
+from backend_controllers.contract.declaration import Facts, Translation
 from backend_controllers.kai.features import Features, find
 from backend_controllers.kai.translation import translate
 from shared_api.kube.podgangs import PodGang, PodGangSpec

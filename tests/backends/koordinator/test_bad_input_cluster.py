@@ -12,7 +12,7 @@ from backend_controllers.generic import gang_reconciler
 from backend_controllers.generic.kinds import BACKENDS, GANGS
 from backend_controllers.koordinator import BACKEND
 from backend_controllers.koordinator.api import KEY_MODE, KEY_POD_GROUP, KEY_QUOTA, PODGROUPS
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import build_of
 from local_cluster.cluster import Cluster

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend_controllers.contract import Absent, Dialect, Options
+from backend_controllers.contract.declaration import Absent, Dialect, Options
 from backend_controllers.koordinator import BACKEND
 from backend_controllers.koordinator.api import (
     DEVICES,

@@ -5,7 +5,7 @@ import pytest
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.koordinator import BACKEND
 from backend_controllers.koordinator.api import KEY_POD_GROUP
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.simulation.stages import TERMINATES_AFTER
 from shared_api.kube.resources import PODS
 from tests.backends.kit import running_backend

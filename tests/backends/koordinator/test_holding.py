@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.koordinator.holding import (
+from backend_controllers.koordinator.translation import translate
+from backend_controllers.koordinator.visibility import (
     AWAITS,
     AWAITS_AGAIN,
     UNREACHABLE,
     Knowledge,
     knowledge_of,
 )
-from backend_controllers.koordinator.translation import translate
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from tests.backends.koordinator.kit import Known, gang, members, pod, speech, written

@@ -1,6 +1,6 @@
 """What a gang says in Koordinator's name, and when it says nothing."""
 
-from backend_controllers.contract import Words
+from backend_controllers.contract.declaration import Words
 from backend_controllers.koordinator.api import KEY_QUOTA
 from backend_controllers.koordinator.mirroring import UNHEARD, mirror
 from backend_controllers.koordinator.options import Features

@@ -6,10 +6,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from backend_controllers.contract import Translation
+from backend_controllers.contract.declaration import Translation
 from backend_controllers.koordinator.api import KEY_TOPOLOGY, KEY_TOPOLOGY_SELECTOR
 from backend_controllers.koordinator.options import Features
-from backend_controllers.koordinator.placement import UNREAD
+from backend_controllers.koordinator.topology import UNREAD
 from backend_controllers.koordinator.translation import translate
 from shared_api.kube.podgangs import PodGang
 from tests.backends.koordinator.kit import (

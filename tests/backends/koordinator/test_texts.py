@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.koordinator.texts import explain
+from backend_controllers.koordinator.messages import explain
 
 FULL = (
     'GangGroup "t/w-0-a-1,t/w-0-b-2" gets rejected due to member Pod "t/{pod}" is unschedulable'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Translation
+from backend_controllers.contract.declaration import Translation
 from backend_controllers.koordinator.api import (
     KEY_GANG_GROUPS,
     KEY_MATCH_POLICY,

@@ -6,7 +6,7 @@ as if nothing had been.
 
 from collections.abc import Awaitable, Callable
 
-from core_operator.caches import GANGS, GROUPS, SETS
+from core_operator.state.caches import GANGS, GROUPS, SETS
 from local_cluster.simulation.stages import TERMINATES_AFTER
 from shared_api import names
 from shared_api.kube.resources import PODS

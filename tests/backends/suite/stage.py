@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from backend_controllers.generic.kinds import BACKENDS, GANGS
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.simulation.nodes import simulated_node
 from local_cluster.waiting import until
 from shared_api import names

@@ -3,7 +3,7 @@
 import pytest
 
 from backend_controllers.generic.kinds import GANGS
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.waiting import until
 from shared_api import names
 from shared_api.kube.codec import PartialObject

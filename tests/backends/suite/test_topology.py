@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from shared_api import names
 from tests.backends.suite.contender import CONTENDERS, GANG, GROUP, PREFERRED_GANG, listed
 from tests.backends.suite.stage import SECONDS, Stage

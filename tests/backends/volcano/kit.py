@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backend_controllers.contract import Served
+from backend_controllers.contract.declaration import Served
 from backend_controllers.volcano.api import (
     CLIQUES,
     HYPERNODES,
@@ -23,7 +23,7 @@ from shared_api.kube.metadata import Metadata
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 Object = dict[str, Any]
 

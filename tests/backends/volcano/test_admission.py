@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract import Dialect, Translation, gang_of_clique
+from backend_controllers.contract.declaration import Dialect, Translation, gang_of_clique
 from backend_controllers.volcano.api import CLIQUES
 from backend_controllers.volcano.detection import detect
 from backend_controllers.volcano.features import VolcanoOptions

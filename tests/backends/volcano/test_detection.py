@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.contract import Absent, Dialect, Options, Served
+from backend_controllers.contract.declaration import Absent, Dialect, Options, Served
 from backend_controllers.volcano import BACKEND
 from backend_controllers.volcano.api import HYPERNODES, PODGROUPS, QUEUES
 from backend_controllers.volcano.detection import detect

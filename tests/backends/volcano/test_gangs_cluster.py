@@ -4,7 +4,7 @@ import pytest
 
 from backend_controllers.generic.kinds import BACKENDS, GANGS
 from backend_controllers.volcano.api import PODGROUPS, QUEUES
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject

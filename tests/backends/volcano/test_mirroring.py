@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend_controllers.contract import Words
+from backend_controllers.contract.declaration import Words
 from backend_controllers.volcano.mirroring import mirror
 from shared_api.kube.podgangs import PodGangStatus
 from shared_api.kube.pods import Pod

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Translation
+from backend_controllers.contract.declaration import Translation
 from backend_controllers.volcano.tiers import ANY_TIER
 from backend_controllers.volcano.translation import translate
 from shared_api.kube.podgangs import PodGang

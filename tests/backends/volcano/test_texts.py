@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.volcano.texts import cause_of, cleaned, has_place
+from backend_controllers.volcano.messages import cause_of, cleaned, has_place
 
 
 @pytest.mark.parametrize(

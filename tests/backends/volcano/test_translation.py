@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.contract import Translation
+from backend_controllers.contract.declaration import Translation
 from backend_controllers.volcano.features import Features
 from backend_controllers.volcano.translation import translate
 from shared_api.kube.podgangs import PodGang, PodGangSpec

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from backend_controllers.contract import Translation
+from backend_controllers.contract.declaration import Translation
 from backend_controllers.yunikorn.api import (
     CLIQUES,
     EVENTS,
@@ -23,7 +23,7 @@ from shared_api import names
 from shared_api.kube.podgangs import NamespacedName, PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from backend_controllers.yunikorn.api import KEY_QUEUE
-from core_operator.caches import SETS
+from core_operator.state.caches import SETS
 from local_cluster.schedulers.yunikorn import QUEUE, SMALL_QUEUE
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.errors import Invalid, NotFound

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.contract import Dialect, Options, Served, gang_of_clique
+from backend_controllers.contract.declaration import Dialect, Options, Served, gang_of_clique
 from backend_controllers.yunikorn import BACKEND
 from backend_controllers.yunikorn.api import (
     CLIQUES,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from backend_controllers.contract import Words
+from backend_controllers.contract.declaration import Words
 from backend_controllers.yunikorn.mirroring import mirror
 from shared_api.kube.podgangs import PodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
-from shared_api.runtime.predicates import Watched
+from shared_api.runtime.watching.predicates import Watched
 from tests.backends.yunikorn.kit import (
     MEMBERS,
     WAITS,

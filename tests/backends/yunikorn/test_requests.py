@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend_controllers.yunikorn.api import ObservedClique
-from backend_controllers.yunikorn.requests import requests_of
+from backend_controllers.yunikorn.pod_resources import requests_of
+from shared_api.kube.pod_resources import NoQuantityError
 from shared_api.kube.quantities import parsed
-from shared_api.kube.requests import NoQuantityError
 from tests.backends.yunikorn.kit import Object, clique, container
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_controllers.contract import Translation
+from backend_controllers.contract.declaration import Translation
 from backend_controllers.yunikorn.api import (
     KEY_APPLICATION,
     KEY_GROUP,

@@ -2,24 +2,24 @@
 
 from typing import Any
 
-from backend_controllers.contract import Dialect, Served
+from backend_controllers.contract.declaration import Dialect, Served
 from backend_controllers.generic.caches import Caches
+from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.gang_reconciler import GangReconciler
+from backend_controllers.generic.gang_results import Programming, Stage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.generic.programming import Programming, Stage
 from backend_controllers.generic.reports import _accepted
-from backend_controllers.generic.workshop import Workshop
 from backend_controllers.settings import Settings
 from backend_controllers.yunikorn import BACKEND
 from backend_controllers.yunikorn.api import CLIQUES, ObservedClique
 from shared_api import names
 from shared_api.kube.codec import UnreadableEvent, codec_for, encode
 from shared_api.kube.metadata import Metadata
-from shared_api.runtime.cache import Cache
-from shared_api.runtime.pending import PendingWrites
-from shared_api.runtime.telemetry import Telemetry
-from shared_api.runtime.watch import Changed, Undecoded
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed, Undecoded
 from tests.backends.generic.samples import NAMESPACE, gang
 from tests.runtime.writes import ScriptedClient
 
@@ -35,17 +35,17 @@ async def test_a_gang_names_the_clique_that_cannot_be_read_until_it_can() -> Non
     assert isinstance(dialect, Dialect)
     telemetry = Telemetry()
     metrics = BackendMetrics(telemetry, "yunikorn")
-    shop = Workshop(BACKEND, Settings(), ScriptedClient(), telemetry, metrics)
+    context = BackendContext(BACKEND, Settings(), ScriptedClient(), telemetry, metrics)
     read: dict[Any, Cache[Any]] = {reads.resource: Cache() for reads in dialect.reads}
     caches = Caches(Cache(), Cache(), {}, read)
-    lifetimes = Lifetimes(caches.gangs, metrics, shop.clock)
-    applier = shop.applier(PendingWrites())
-    reconciler = GangReconciler(shop, dialect, caches, applier, lifetimes)
+    lifetimes = Lifetimes(caches.gangs, metrics, context.clock)
+    applier = context.applier(PendingWrites())
+    reconciler = GangReconciler(context, dialect, caches, applier, lifetimes)
     caches.gangs.take(Changed(GANG))
 
     async def programming() -> Programming | None:
         await reconciler.reconcile(GANG.metadata.key)
-        return shop.board.get(GANG.metadata.uid)
+        return context.board.get(GANG.metadata.uid)
 
     assert await programming() is None
     event = codec_for(ObservedClique).event(encode({"type": "ADDED", "object": BAD}))

@@ -1,0 +1,1 @@
+"""The controllers of core, one module for each kind that is reconciled."""

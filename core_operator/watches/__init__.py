@@ -1,0 +1,1 @@
+"""Which change of which object makes which controller reconcile which key."""

@@ -1,0 +1,1 @@
+"""Children of several kinds, created, changed and deleted for their owner."""

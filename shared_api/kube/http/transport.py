@@ -1,0 +1,219 @@
+"""One request, one answer: deadlines, limits and credentials.
+
+Requests go over `pool`, or over `aiohttp_fallback` where the configuration names a proxy. Every wait
+for the network has a deadline, so slots become free and a burst of requests only queues;
+every answer has a size limit; nothing is looked up in the environment. Transport errors leave
+as members of our own tree. It sends once, twice only after a 401 with new credentials; whether
+to repeat a request is decided in `retry`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol, Self
+
+import msgspec
+
+from shared_api.kube.access import Access
+from shared_api.kube.errors import ConnectionLost, KubeError, Timeout, from_response
+from shared_api.kube.http.aiohttp_fallback import Proxied
+from shared_api.kube.http.connection import Answer
+from shared_api.kube.http.lines import Line, Lines
+from shared_api.kube.http.pool import Limits, Wire
+from shared_api.kube.http.slots import Slots, Urgency
+
+__all__ = ["JSON_TYPE", "Limits", "Line", "Observer", "Request", "Transport"]
+
+Observer = Callable[[str, str, int, float], None]
+"""Told of each attempt: verb, resource, HTTP code (0 without an answer) and seconds."""
+
+JSON_TYPE = "application/json"
+ERROR_BODY_LIMIT = 64 * 1024
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """What goes over the wire, without credentials."""
+
+    method: str
+    target: str
+    """Path and query, encoded."""
+    verb: str
+    """The Kubernetes verb, for metrics."""
+    resource: str
+    body: bytes | None = None
+    content_type: str = JSON_TYPE
+    accept: str = JSON_TYPE
+    repeatable: bool = True
+    """Doing it twice is the same as doing it once."""
+
+
+class Stream(Protocol):
+    """An answer that is read as it comes."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def retry_after(self) -> str | None: ...
+    @property
+    def location(self) -> str | None: ...
+
+    async def parts(self, deadline: float) -> list[bytes]:
+        """What has come, after waiting for it; nothing is the end of it."""
+
+    def abort(self) -> None:
+        """End it at once."""
+
+
+class Transport:
+    """A pool of connections to one API server."""
+
+    def __init__(
+        self, access: Access, limits: Limits, observe: Observer | None, user_agent: str
+    ) -> None:
+        self._access = access
+        self._limits = limits
+        self._observe = observe
+        self._user_agent = user_agent
+        self._slots = Slots(limits.in_flight)
+        self._opened: Wire | Proxied | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._access.open()
+        way = Wire if self._access.proxy is None else Proxied
+        self._opened = way(self._access, self._user_agent, self._limits)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def send(self, request: Request, urgency: Urgency = Urgency.GO_ON) -> bytes:
+        """Make one attempt; return the body of a success, raise anything else."""
+        started = _now()
+        code = 0
+        try:
+            async with self._slots.taken(urgency), asyncio.timeout(self._limits.attempt):
+                answer = await self._ask(request)
+                code = answer.status
+                if code < 300:
+                    return answer.body
+                raise from_response(code, answer.body, answer.retry_after, answer.location)
+        except TimeoutError as error:
+            raise Timeout(f"no answer in {self._limits.attempt:g} s") from error
+        except OSError as error:
+            raise ConnectionLost(str(error)) from error
+        finally:
+            self._tell(request, code, started)
+
+    async def batches(
+        self, request: Request, inactivity: float, on_open: Callable[[], None]
+    ) -> AsyncGenerator[list[Line], None]:
+        """Open a stream and yield its lines, as many at a time as have come.
+
+        Each line must come whole within `inactivity`.
+        """
+        stream = await self._start_stream(request)
+        on_open()
+        lines = Lines(self._limits.line)
+        try:
+            deadline = _now() + inactivity
+            while parts := await _next(stream, deadline, inactivity):
+                if whole := lines.cut(parts):
+                    yield whole
+                    # From now: the time that the consumer spent inside the yield is its own.
+                    deadline = _now() + inactivity
+            if lines.is_inside_one:
+                raise ConnectionLost("the stream ended in the middle of a line")
+        finally:
+            stream.abort()
+
+    async def _ask(self, request: Request) -> Answer:
+        authorization = await self._access.current()
+        answer = await self._attempt(request, authorization)
+        if answer.status == 401 and await self._access.renew(authorization):
+            self._way.forget()
+            answer = await self._attempt(request, self._access.authorization)
+        return answer
+
+    async def _attempt(self, request: Request, authorization: str | None) -> Answer:
+        headers = _headers(request, authorization)
+        return await self._way.exchange(request.method, request.target, headers, request.body)
+
+    async def _start_stream(self, request: Request) -> Stream:
+        started = _now()
+        code = 0
+        try:
+            async with asyncio.timeout(self._limits.attempt):
+                stream = await self._open(request)
+                code = stream.status
+                if code >= 300:
+                    raise await _failure(stream, started + self._limits.attempt)
+                return stream
+        except TimeoutError as error:
+            raise Timeout(f"no answer in {self._limits.attempt:g} s") from error
+        except OSError as error:
+            raise ConnectionLost(str(error)) from error
+        finally:
+            self._tell(request, code, started)
+
+    async def _open(self, request: Request) -> Stream:
+        authorization = await self._access.current()
+        stream = await self._begin(request, authorization)
+        if stream.status != 401:
+            return stream
+        try:
+            is_renewed = await self._access.renew(authorization)
+        except BaseException:
+            stream.abort()
+            raise
+        if not is_renewed:
+            return stream
+        stream.abort()
+        self._way.forget()
+        return await self._begin(request, self._access.authorization)
+
+    async def _begin(self, request: Request, authorization: str | None) -> Stream:
+        return await self._way.stream(request.target, _headers(request, authorization))
+
+    @property
+    def _way(self) -> Wire | Proxied:
+        if self._opened is None:
+            raise RuntimeError("use the client as an async context manager")
+        return self._opened
+
+    def _tell(self, request: Request, code: int, started: float) -> None:
+        if self._observe is not None:
+            self._observe(request.verb, request.resource, code, _now() - started)
+
+
+async def _next(stream: Stream, deadline: float, inactivity: float) -> list[bytes]:
+    try:
+        return await stream.parts(deadline)
+    except TimeoutError as error:
+        raise Timeout(f"the stream was silent for {inactivity:g} s") from error
+    except OSError as error:
+        raise ConnectionLost(f"the stream broke: {error}") from error
+
+
+async def _failure(stream: Stream, deadline: float) -> KubeError:
+    """What a refusal says; as much of it as a refusal should need."""
+    body = b""
+    try:
+        while len(body) < ERROR_BODY_LIMIT and (parts := await stream.parts(deadline)):
+            body += b"".join(parts)
+    finally:
+        stream.abort()
+    refusal = body[:ERROR_BODY_LIMIT]
+    return from_response(stream.status, refusal, stream.retry_after, stream.location)
+
+
+def _headers(request: Request, authorization: str | None) -> dict[str, str]:
+    headers = {"Accept": request.accept}
+    if request.body is not None:
+        headers["Content-Type"] = request.content_type
+    if authorization:
+        headers["Authorization"] = authorization
+    return headers
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,1 @@
+"""Server-side apply and deletes, for one field manager, without needless requests."""

@@ -1,0 +1,253 @@
+"""What a field manager has applied to an object, as a fingerprint of the live object.
+
+The server records in `managedFields` which fields each manager owns. Cutting exactly those
+fields out of the live object gives back what the manager last applied, with today's values.
+If that equals what the manager wants now, applying it again changes nothing: no value (they
+are equal), and no ownership (neither side has a field that the other lacks). So the
+question "would this write change anything" is answered from a watch event, also right after
+a start, without an annotation and without asking the server.
+
+Many versions are replaced before anybody asks, so the bytes are kept until then, within a
+budget (`unread`); afterwards only the fingerprints are. The answer errs to one side: where
+the server rewrites a value that it stores (defaults inside an atomic list, another spelling
+of a quantity), fingerprints differ though nothing would change, and a write that changes
+nothing is sent.
+"""
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+
+import msgspec
+
+from shared_api.kube.codec import codec_for, share
+from shared_api.runtime.watching.owners import Owner, controller_of, refers_to
+from shared_api.runtime.watching.predicates import ObjectMetadata, Watched
+from shared_api.runtime.watching.unread import Unread
+
+W = TypeVar("W", bound=Watched)
+
+# Parts of a manifest that say which object is meant; nobody owns them.
+_TYPE = frozenset(("apiVersion", "kind"))
+_IDENTITY = frozenset(("name", "namespace", "generateName", "uid", "resourceVersion"))
+_CONTAINERS = frozenset((dict, list, tuple))
+
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+# As much as about ten thousand objects have. Beyond that all are read, asked about or not.
+_UNREAD = Unread(32 * 1024 * 1024)
+
+
+class _Applied(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """One entry of `managedFields`; whose fields they are is known before they are read."""
+
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    subresource: str = ""
+    fields: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="fieldsV1")
+
+
+class _Managed(msgspec.Struct, frozen=True, gc=False):
+    managed_fields: tuple[_Applied, ...] = msgspec.field(default=(), name="managedFields")
+
+
+_MANAGED = msgspec.json.Decoder(_Managed)
+
+
+class Applied(Generic[W]):
+    """An object as some projection, and what managers have applied to it."""
+
+    into: ClassVar[type[Watched]]
+    by: ClassVar[str | None]
+    __slots__ = ("__weakref__", "_body", "_known", "object")
+
+    def __init__(self, value: W, fingerprints: Mapping[tuple[str, str], bytes]) -> None:
+        self.object = value
+        self._known: dict[tuple[str, str], bytes | None] = {**fingerprints}
+        self._body: bytes | None = None
+
+    @classmethod
+    def model_validate_json(cls, json_data: bytes) -> Self:
+        """Decode an object; the codec calls this for types that decode themselves."""
+        found = cls(cast("W", codec_for(cls.into).fit(json_data)), {})
+        if cls.by is None or cls.by.encode() in json_data:
+            found._body = json_data
+            _UNREAD.keep(found, len(json_data))
+        return found
+
+    def share_with(self, held: "Applied[W] | None") -> None:
+        """Keep once what is kept twice, before anybody else sees this object."""
+        share(self.object, None if held is None else held.object)
+
+    @property
+    def metadata(self) -> ObjectMetadata:
+        """The metadata of the object."""
+        return self.object.metadata
+
+    def fingerprint(self, manager: str, subresource: str = "") -> bytes | None:
+        """What this manager has applied; None if it has applied nothing."""
+        place = (manager, subresource)
+        if self._body is not None and place not in self._known and self.by in (None, manager):
+            self._known[place] = _fingerprint(self._body, *place)
+        return self._known.get(place)
+
+    def read(self) -> None:
+        """Let the bytes go, after all that could be asked of them."""
+        if self._body is not None:
+            for entry in _managed(_PARTS.decode(self._body)):
+                if entry.operation == "Apply":
+                    self.fingerprint(entry.manager, entry.subresource)
+            self._body = None
+
+
+@functools.cache
+def applied(into: type[W], by: str | None = None) -> type[Applied[W]]:
+    """The type to cache where objects of this projection are applied.
+
+    With `by`, only what that manager has applied is looked at.
+    """
+    body = {"into": into, "by": by, "__slots__": ()}
+    return cast("type[Applied[W]]", type(f"Applied{into.__name__}", (Applied,), body))
+
+
+def was_taken(value: Watched, manager: str, owner: Owner) -> bool:
+    """Tell whether this manager made an object for an owner who does not control it any more.
+
+    Somebody put his own references in place of ours. The owner is still among them, nobody else
+    controls the object, and the server remembers that we applied it: no stranger's looks like that.
+    """
+    return (
+        isinstance(value, Applied)
+        and controller_of(value) is None
+        and refers_to(value, owner)
+        and value.fingerprint(manager) is not None
+    )
+
+
+def fingerprint(manifest: Mapping[str, object]) -> bytes:
+    """The fingerprint that an object has once this manifest is applied to it."""
+    return _digest(str(manifest.get("apiVersion", "")), manifest)
+
+
+def extract(live: Any, fields: Mapping[str, Any]) -> Any:
+    """The part of a live value that a FieldsV1 set covers, in the live order."""
+    kind = type(live)
+    if kind is dict:
+        found = {
+            key: extract(live[key], inner) if inner else live[key]
+            for name, inner in fields.items()
+            if name[:2] == "f:" and (key := name[2:]) in live
+        }
+        return found or ({} if _names_parts(fields) else live)
+    if kind is list and _names_parts(fields):
+        wanted = _Entries(fields)
+        return [
+            extract(item, inner) if inner else item
+            for item in live
+            if (inner := wanted.of(item)) is not None
+        ]
+    return live
+
+
+def _names_parts(fields: Mapping[str, Any]) -> bool:
+    """Tell a value that is owned in parts from one that is owned as a whole."""
+    return any(name != "." for name in fields)
+
+
+class _Entries:
+    """The entries of a list that a FieldsV1 set names, by their keys or by their values.
+
+    Looked up, not compared one by one: a status may list hundreds of things.
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._by_keys: dict[tuple[str, ...], dict[tuple[object, ...], Any]] = {}
+        self._by_value: dict[object, Any] = {}
+        for name, inner in fields.items():
+            if name == ".":
+                continue
+            kind, pattern = _matcher(name)
+            if kind == "k:" and isinstance(pattern, dict):
+                of_keys = self._by_keys.setdefault(tuple(pattern), {})
+                of_keys[tuple(pattern.values())] = inner
+            elif kind == "v:":
+                self._by_value[pattern] = inner
+
+    def of(self, item: object) -> Any:
+        """What is owned of an entry; None if it is not."""
+        if not isinstance(item, dict):
+            # Sets hold plain values; what is no such value is in none.
+            return None if isinstance(item, list) else self._by_value.get(item)
+        for keys, owned in self._by_keys.items():
+            found = owned.get(tuple(item.get(key) for key in keys))
+            if found is not None:
+                return found
+        return None
+
+
+def _fingerprint(body: bytes, manager: str, subresource: str) -> bytes | None:
+    parts = _PARTS.decode(body)
+    found = None
+    for entry in _managed(parts):
+        if (entry.manager, entry.subresource, entry.operation) == (manager, subresource, "Apply"):
+            fields = _fields(bytes(entry.fields))
+            found = _digest(entry.api_version, extract(_owned_parts(parts, fields), fields))
+    return found
+
+
+def _managed(parts: Mapping[str, msgspec.Raw]) -> tuple[_Applied, ...]:
+    return _MANAGED.decode(parts.get("metadata", b"{}")).managed_fields
+
+
+def _owned_parts(parts: Mapping[str, msgspec.Raw], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Decode the parts of an object of which a FieldsV1 set names something."""
+    owned: dict[str, Any] = {}
+    for name, part in parts.items():
+        inner = fields.get(f"f:{name}")
+        if inner is None:
+            continue
+        if name == "metadata":
+            # Without what is not owned, above all the field sets of all managers.
+            owned[name] = _owned_parts(_PARTS.decode(part), inner)
+        else:
+            owned[name] = msgspec.json.decode(part)
+    return owned
+
+
+@functools.lru_cache(maxsize=256)
+def _fields(text: bytes) -> Mapping[str, Any]:
+    """A FieldsV1 set; it stays the same while values change, and among objects of a kind."""
+    return cast("Mapping[str, Any]", msgspec.json.decode(text))
+
+
+def _digest(api_version: str, manifest: Mapping[str, Any]) -> bytes:
+    content = {key: value for key, value in manifest.items() if key not in _TYPE}
+    metadata = content.pop("metadata", None)
+    if metadata:
+        content["metadata"] = {
+            key: value for key, value in metadata.items() if key not in _IDENTITY
+        }
+    # The version is part of it: the server keeps the fields of each version apart.
+    text = msgspec.json.encode([api_version, _without_nothing(content)], order="sorted")
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def _without_nothing(value: Any) -> Any:
+    """Drop nulls and empty containers, which the server may store or not."""
+    if type(value) is not dict:
+        return [_without_nothing(part) if type(part) in _CONTAINERS else part for part in value]
+    parts = {}
+    for key, part in value.items():
+        if type(part) in _CONTAINERS:
+            if rest := _without_nothing(part):
+                parts[key] = rest
+        elif part is not None:
+            parts[key] = part
+    return parts
+
+
+@functools.lru_cache(maxsize=4096)
+def _matcher(name: str) -> tuple[str, object]:
+    return name[:2], msgspec.json.decode(name[2:])

@@ -1,0 +1,328 @@
+"""Makes objects as they should be: server-side apply, prune, and nothing that is in vain.
+
+One field manager per controller. The rules, in this order:
+
+* An object that the cache does not show is *created*: the request carries a resource
+  version that no object has, which the server ignores when it creates and refuses when
+  something of that name is there. A stranger's object is never merged into.
+* An object that is there must be controlled by our owner, else it is left alone.
+* What would change nothing is not sent. That is so if the live object carries exactly what
+  we want (see `applied_fields`), or is as the server left it when we last applied the same
+  manifest (see `answers`); the second catches what the server rewrites. A caller who knows
+  better for his projection passes `unchanged`.
+* The rest is applied with the UID that we looked at, so that a name which was reused or an
+  object which went away is an error and not a new object; forced only where our owner
+  controls the object, since then every field that we name is ours.
+
+Every write goes through the fence, and is noted so that the same key is not reconciled
+again before the caches show it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shared_api.kube.client import Client, Patch, Selector
+from shared_api.kube.codec import PartialObject
+from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.unreadable import Unreadable
+from shared_api.runtime.applying.answers import Answers
+from shared_api.runtime.applying.applied_fields import Applied, fingerprint, was_taken
+from shared_api.runtime.applying.targets import Behalf, NotOurs, OwnershipConflict, Target, Written
+from shared_api.runtime.leading.fence import Fence, Unfenced, permitted
+from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
+from shared_api.runtime.reconciling.slowstart import slow_start
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.owners import controller_of
+from shared_api.runtime.watching.predicates import Watched
+
+W = TypeVar("W", bound=Watched)
+A = TypeVar("A", bound=Watched)
+
+CREATE_ONLY = "1"
+"""A resource version that no object has: the first write to etcd gets a later one."""
+
+
+class Applier:
+    """Writes for one controller."""
+
+    def __init__(
+        self,
+        client: Client,
+        field_manager: str,
+        pending: PendingWrites,
+        telemetry: Telemetry,
+        *,
+        fence: Fence | None = None,
+        parallel: int = 16,
+    ) -> None:
+        self._client = client
+        self._manager = field_manager
+        self._pending = pending
+        self._written = telemetry.written(field_manager)
+        self._fence = fence or Unfenced()
+        self._answers = Answers(field_manager)
+        self._followed: set[object] = set()
+        self._parallel = parallel
+
+    async def converge(
+        self,
+        target: Target[W],
+        desired: Iterable[Mapping[str, object]],
+        observed: Iterable[W],
+        behalf: Behalf,
+    ) -> Counter[Written]:
+        """Apply what is desired, then delete what is observed, controlled and not desired."""
+        wanted = {_key(manifest): manifest for manifest in desired}
+        report: Counter[Written] = Counter()
+
+        async def apply(manifest: Mapping[str, object]) -> None:
+            report[await self.apply(target, manifest, behalf)] += 1
+
+        async def delete(value: W) -> None:
+            report[await self.delete(target, value, behalf)] += 1
+
+        await slow_start(wanted.values(), apply, limit=self._parallel)
+        # Only now: what goes away may be what the new objects replace.
+        vanished = [
+            value
+            for value in observed
+            if _key_of(value) not in wanted
+            and value.metadata.deletion_timestamp is None
+            and behalf.owner is not None
+            and controller_of(value) == behalf.owner
+        ]
+        await slow_start(vanished, delete, limit=self._parallel)
+        return report
+
+    async def apply(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
+    ) -> Written:
+        """Create or update one object, unless it is as it should be."""
+        child = _key(manifest)
+        observed = target.cache.get(child)
+        if observed is None:
+            terms = _Terms("resourceVersion", CREATE_ONLY, _wanted(target, manifest))
+            await self._send(target, manifest, behalf, terms)
+            return self._count(target, Written.CREATED)
+        if observed.metadata.deletion_timestamp is not None:
+            raise WaitForEvent(f"{target.resource} {child} is being deleted")
+        if behalf.owner is not None and controller_of(observed) != behalf.owner:
+            raise NotOurs(f"{target.resource} {child} exists and is not controlled by {behalf.key}")
+        return await self._update(target, manifest, observed, behalf)
+
+    async def hidden(self, target: Target[W], key: ObjectKey) -> PartialObject | None:
+        """The metadata of an object that a selecting cache does not show, if it exists.
+
+        Asked for by listing, which whoever has a cache may do.
+        """
+        pages = self._client.pages(
+            target.resource,
+            key.namespace or None,
+            into=PartialObject,
+            selector=Selector(fields=f"metadata.name={key.name}"),
+            metadata_only=True,
+        )
+        found = [item async for page in pages for item in page.items]
+        return found[0] if found else None
+
+    async def reclaim(
+        self, target: Target[W], manifest: Mapping[str, object], seen: Watched, behalf: Behalf
+    ) -> Written:
+        """Apply to an object of our owner that a selecting cache does not show any more.
+
+        Somebody took off the labels by which it is selected, or the reference by which our owner
+        controls it; applying puts them back.
+        """
+        owner = behalf.owner
+        if owner is None or not (
+            controller_of(seen) == owner or was_taken(seen, self._manager, owner)
+        ):
+            raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
+        wanted = _wanted(target, manifest)
+        terms = _Terms("uid", seen.metadata.uid or "", wanted, force=True)
+        await self._send(target, manifest, behalf, terms)
+        return self._count(target, Written.APPLIED)
+
+    async def apply_status(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
+    ) -> Written:
+        """Apply the part of the status that is ours to an object that exists, readable or not."""
+        key = _key(manifest)
+        # The last readable version of an object that cannot be read shows an older status.
+        observed = target.cache.unreadable.get(key) or target.cache.get(key)
+        if observed is None:
+            raise WaitForEvent(f"{target.resource} {key} is gone")
+        return await self._update(target, manifest, observed, behalf, "status")
+
+    async def delete(self, target: Target[W], observed: W, behalf: Behalf) -> Written:
+        """Delete exactly this object; fine if it is gone already."""
+        child, uid = _key_of(observed), observed.metadata.uid or ""
+        try:
+            async with permitted(self._fence):
+                await self._client.delete(
+                    target.resource, child.name, child.namespace or None, uid=uid
+                )
+        except (NotFound, Conflict):
+            # Gone, or its name is another's: either way this object exists no more, and
+            # the cache is about to hear of it.
+            pass
+        self._pending.deleted(behalf.key, target.cache, child, uid)
+        return self._count(target, Written.DELETED)
+
+    async def create(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, *, into: type[A]
+    ) -> A | None:
+        """Create an object that is changed by nobody afterwards, such as a pod.
+
+        Return what the server made of it, or None if the name is taken. A plain create costs
+        the server less than an apply, and records no field owner for each field.
+        """
+        try:
+            async with permitted(self._fence):
+                answer = await self._client.create(
+                    target.resource, manifest, field_manager=self._manager, into=into
+                )
+        except AlreadyExists:
+            return None
+        version = answer.metadata.resource_version or ""
+        self._pending.wrote(behalf.key, target.cache, _key(manifest), version)
+        self._count(target, Written.CREATED)
+        return answer
+
+    async def patch(self, target: Target[W], observed: W, patch: Patch, behalf: Behalf) -> Written:
+        """Change a part of an object that is not ours as a whole.
+
+        The patch must carry its own guard, such as a JSON patch that tests what it replaces;
+        that the guard fails means that our view was behind.
+        """
+        child = _key_of(observed)
+        try:
+            async with permitted(self._fence):
+                answer = await self._client.patch(
+                    target.resource,
+                    child.name,
+                    child.namespace or None,
+                    patch=patch,
+                    field_manager=self._manager,
+                )
+        except Invalid as error:
+            raise WaitForEvent(f"{target.resource} {child} is not as it was: {error}") from error
+        self._pending.wrote(behalf.key, target.cache, child, answer.metadata.resource_version or "")
+        return self._count(target, Written.PATCHED)
+
+    async def _update(
+        self,
+        target: Target[W],
+        manifest: Mapping[str, object],
+        observed: W | Unreadable,
+        behalf: Behalf,
+        subresource: str = "",
+    ) -> Written:
+        # What is cached without fingerprints is never compared with what was applied.
+        wanted = _wanted(target, manifest) if isinstance(observed, Applied) else None
+        if (
+            self._answers.is_unchanged(observed, wanted, subresource)
+            if wanted is not None
+            else target.unchanged is not None
+            and not isinstance(observed, Unreadable)
+            and target.unchanged(observed, manifest)
+        ):
+            return self._count(target, Written.UNCHANGED)
+        is_ours = behalf.owner is not None and controller_of(observed) == behalf.owner
+        terms = _Terms(
+            "uid",
+            observed.metadata.uid or "",
+            wanted,
+            force=behalf.force or is_ours,
+            subresource=subresource,
+            observed=observed,
+        )
+        await self._send(target, manifest, behalf, terms)
+        return self._count(target, Written.APPLIED)
+
+    async def _send(
+        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, terms: "_Terms"
+    ) -> None:
+        child = _key(manifest)
+        kind = (target.resource, terms.subresource)
+        body = {**manifest, "metadata": {**_metadata(manifest), terms.field: terms.value}}
+        own_writes = target.cache.own_writes if terms.subresource == "status" else None
+        version: str | None = None
+        if own_writes is not None:
+            own_writes.begin(terms.value)
+        try:
+            async with permitted(self._fence):
+                answer = await self._client.apply(
+                    target.resource,
+                    body,
+                    field_manager=self._manager,
+                    force=terms.force,
+                    subresource=terms.subresource or None,
+                    into=self._answers.into(kind) if terms.wanted else PartialObject,
+                )
+            version = answer.metadata.resource_version or ""
+        except Conflict as error:
+            if error.is_field_ownership:
+                raise OwnershipConflict(f"{target.resource} {child}", error) from error
+            raise
+        except Invalid as error:
+            if any(cause.field == "metadata.uid" for cause in error.details.causes):
+                raise WaitForEvent(f"{target.resource} {child} was replaced by another") from error
+            raise
+        finally:
+            if own_writes is not None:
+                shown = target.cache.get_by_uid(terms.value)
+                seen = None if shown is None else shown.metadata.resource_version
+                own_writes.end(terms.value, version, seen)
+        self._pending.wrote(behalf.key, target.cache, child, version)
+        if terms.wanted is not None:
+            self._answers.remember(kind, answer, terms.wanted, terms.observed)
+            if target.cache not in self._followed:
+                self._followed.add(target.cache)
+                target.cache.subscribe(self._forget_the_gone)
+
+    def _forget_the_gone(self, old: Watched | None, new: Watched | None) -> None:
+        if new is None and old is not None:
+            self._answers.forget(old.metadata.uid or "")
+
+    def _count(self, target: Target[W], written: Written) -> Written:
+        self._written(target.resource.plural, written.value)
+        return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Under which condition something is applied, and how."""
+
+    field: str
+    """The field of the metadata that the server compares with the object it has."""
+    value: str
+    wanted: bytes | None
+    """The fingerprint of the manifest, where fingerprints are compared."""
+    force: bool = False
+    subresource: str = ""
+    observed: Watched | None = None
+
+
+def _wanted(target: Target[W], manifest: Mapping[str, object]) -> bytes | None:
+    return None if target.unchanged is not None else fingerprint(manifest)
+
+
+def _metadata(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, Mapping):
+        raise TypeError("the manifest has no metadata")
+    return metadata
+
+
+def _key(manifest: Mapping[str, object]) -> ObjectKey:
+    metadata = _metadata(manifest)
+    return ObjectKey(str(metadata.get("namespace") or ""), str(metadata["name"]))
+
+
+def _key_of(value: Watched) -> ObjectKey:
+    return ObjectKey(value.metadata.namespace or "", value.metadata.name)

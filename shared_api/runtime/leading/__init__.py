@@ -1,0 +1,1 @@
+"""One leader among the replicas, and the fence that only the leader passes."""

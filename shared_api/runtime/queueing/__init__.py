@@ -1,0 +1,1 @@
+"""Keys that wait for a worker: priority, back-off and rate limits."""

@@ -1,0 +1,89 @@
+"""Many similar calls, carefully: one first, and more only as they succeed.
+
+Each success admits two more, up to a limit, so a request that the server always refuses
+(quota, a broken template) is refused once and not a thousand times. After a failure nothing
+new is begun, but what runs may finish: a write that is cut off leaves us not knowing
+whether it happened. An item is asked for only when its turn comes, so that thousands of
+manifests are never held at once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Generic, TypeVar
+
+from shared_api.kube.errors import KubeError
+from shared_api.runtime.reconciling.outcome import Retry, Terminal, WaitForEvent
+
+T = TypeVar("T")
+
+
+async def slow_start(
+    items: Iterable[T],
+    call: Callable[[T], Awaitable[object]],
+    *,
+    limit: int,
+    first: int = 1,
+) -> None:
+    """Call for every item, or raise what went wrong: one error, or a group of them.
+
+    `first` is how many begin at once, for calls that are known to be welcome.
+    """
+    left = iter(items)
+    few = list(islice(left, 2))
+    if len(few) <= 1:
+        # Most often there is nothing to do, or one thing, which needs no task of its own.
+        for item in few:
+            await call(item)
+        return
+    async with asyncio.TaskGroup() as group:
+        calls = _Calls(chain(few, left), call, limit, group)
+        calls.admit(first)
+    errors = calls.errors
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(f"{len(errors)} of {calls.begun} writes failed", errors)
+
+
+class _Calls(Generic[T]):
+    """The calls under way. Functions that name each other would be a circle, and outlive the work."""
+
+    def __init__(
+        self,
+        left: Iterator[T],
+        call: Callable[[T], Awaitable[object]],
+        limit: int,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self.errors: list[Exception] = []
+        self.begun = 0
+        self._left = left
+        self._call = call
+        self._limit = limit
+        self._group = group
+        self._running = 0
+
+    def admit(self, count: int) -> None:
+        """Begin so many more, as far as there are some and nothing went wrong."""
+        while count and not self.errors and self._running < self._limit:
+            try:
+                item = next(self._left)
+            except StopIteration:
+                return
+            except Exception as error:  # noqa: BLE001 - raised as soon as what runs has finished
+                self.errors.append(error)
+                return
+            self._running += 1
+            self.begun += 1
+            count -= 1
+            self._group.create_task(self._run(item))
+
+    async def _run(self, item: T) -> None:
+        try:
+            await self._call(item)
+        except (KubeError, Retry, Terminal, WaitForEvent) as error:
+            self.errors.append(error)
+        finally:
+            self._running -= 1
+        self.admit(2)

@@ -1,0 +1,1 @@
+"""Events for people, with a budget."""
