@@ -193,7 +193,7 @@ class PodCliqueReconciler:
             # Should it want others meanwhile, it is due again.
             return not denied and is_as_seen(self._view.caches.cliques, found)
 
-        first = 1 if key in turns else AT_ONCE
+        first = 1 if turns.knows(key) else AT_ONCE
         parallel = self._context.settings.concurrency.writes
         try:
             await slow_start(prepared, only_while(still, create), limit=parallel, first=first)
