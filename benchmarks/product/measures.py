@@ -91,6 +91,12 @@ def is_at_rest(page: str) -> bool:
     return "cache_synced" in page
 
 
+def leads(page: str) -> bool:
+    """Tell whether a process holds its Lease."""
+    lines = (line for line in page.splitlines() if line.startswith("leader_election_master_status"))
+    return any(float(line.rsplit(" ", 1)[1]) for line in lines)
+
+
 def gangs_counted(page: str, state: str) -> int:
     """How many gangs a backend counts in a state, whatever the reason."""
     lines = [line for line in page.splitlines() if line.startswith("backend_gangs{")]

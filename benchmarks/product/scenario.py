@@ -15,8 +15,9 @@ from benchmarks.product import parts
 from benchmarks.product.bare import BareClient, Recordings
 from benchmarks.product.choices import Choice
 from benchmarks.product.deleting import in_turns
+from benchmarks.product.measures import leads
 from benchmarks.product.processes import Controller
-from benchmarks.product.results import Backend, Deployed, Life, Product, Replayed
+from benchmarks.product.results import Backend, Deployed, Life, Product, Replayed, Restarted
 from benchmarks.product.site import Site, furnished, now, tiny
 from benchmarks.product.workload import Sizes
 from local_cluster.cluster import Cluster
@@ -43,10 +44,8 @@ class Scenario:
         """Everything that the product does."""
         async with self._furnished(cluster) as site:
             deployed = await self._deployed(site)
-            began = now()
-            async with site.core(self._recordings.core(_LIFE)) as core:
-                with site.phases.phase("restart of core"):
-                    restarted = await parts.settled(core, began)
+            async with contextlib.AsyncExitStack() as processes:
+                core, restarted = await self._restarted(site, processes)
                 if self.choice.is_real:
                     life, backend = await self._with_backend(site, core)
                 else:
@@ -79,6 +78,23 @@ class Scenario:
             site.core(files.core(_START)) as core,
         ):
             return await parts.deploy(site, core, backend)
+
+    async def _restarted(
+        self, site: Site, processes: contextlib.AsyncExitStack
+    ) -> tuple[Controller, Restarted]:
+        """Core, which finds everything in place, its backend included.
+
+        Of a backend that is down it would report on every gang.
+        """
+        async with site.backend_if_real() as backend:
+            if backend is not None:
+                await backend.until_page(leads)
+            began = now()
+            core = await processes.enter_async_context(site.core(self._recordings.core(_LIFE)))
+            with site.phases.phase("restart of core"):
+                restarted = await parts.settled(core, began)
+        await core.until_settled()
+        return core, restarted
 
     async def _with_backend(self, site: Site, core: Controller) -> tuple[Life, Backend]:
         began = now()
