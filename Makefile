@@ -1,5 +1,5 @@
-# Everything here works from a fresh clone with only Python >= 3.11 and make.
-# The first target prints this file's own help, taken from the "##" comments.
+# All targets work in a fresh clone with only Python >= 3.11 and make.
+# The first target prints the help, which is made from the "##" comments.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,49 +26,53 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-check: $(STAMP) ## Lint, types, import rules and unit tests (seconds)
-	@$(VENV)/bin/ruff check .
+check: $(STAMP) ## Lint, types, import rules and unit tests (one minute)
+	@echo "1/4 lint and format (ruff)"
+	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet .
+	@echo "2/4 types (mypy)"
 	@$(VENV)/bin/mypy
+	@echo "3/4 import rules (import-linter)"
 	@$(VENV)/bin/lint-imports --no-logo
+	@echo "4/4 unit tests (pytest, without a cluster)"
 	@$(PY) -m pytest -q -m "not cluster" --numprocesses 2
 
-test: check ## check, then everything on a real control plane
+test: check ## check, then the tests on a real control plane
 	@$(PY) -m local_cluster build kubernetes-$(KUBERNETES) kwok kai
 	@$(PY) -m pytest -q -m "cluster and not matrix" --numprocesses 3 --dist loadfile || { \
-	  echo; echo "Once more, only what failed: on a busy machine a deadline may pass in vain. A second failure counts."; \
+	  echo; echo "Running the failed tests again: on a busy machine a deadline may pass. A second failure counts."; \
 	  $(PY) -m pytest -m "cluster and not matrix" --last-failed --last-failed-no-failures none; }
 
-test-matrix: $(STAMP) ## The other schedulers and Kubernetes minors (PARTS="kai 1.37", MINUTES=60)
+test-matrix: $(STAMP) ## Test other schedulers and Kubernetes minors (PARTS="kai 1.37", MINUTES=60)
 	@$(PY) -m tests.matrix $(PARTS) $(if $(MINUTES),--minutes $(MINUTES))
 
-soak: $(STAMP) ## Scale and update a set for long; watch memory and leftovers (MINUTES=30)
+soak: $(STAMP) ## Scale and update a set for a long time; check memory and leftovers (MINUTES=30)
 	@$(PY) -m tests.soak $(if $(MINUTES),--minutes $(MINUTES))
 
-chaos: $(STAMP) ## Anything at random for long; watch the minimum (MINUTES=30, SEED=...)
+chaos: $(STAMP) ## Change and break things at random; check minAvailable (MINUTES=30, SEED=...)
 	@$(PY) -m tests.soak --chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
-demo: $(STAMP) ## A real cluster on this machine, and gangs on it (DEMO=ci: ends by itself)
+demo: $(STAMP) ## Start a real cluster on this machine and run gangs on it (DEMO=ci: stop at the end)
 	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)
 
-bench: $(STAMP) ## The product's benchmark: 1,000 pods in 500 gangs, beside a bare client (BACKEND=kai)
+bench: $(STAMP) ## Benchmark the product: 1,000 pods in 500 gangs, compared with a bare client (BACKEND=kai)
 	@$(PY) -m benchmarks.product --backend $(BACKEND)
 
-bench-cluster: $(STAMP) ## What this control plane can do: the yardstick of later benchmarks
+bench-cluster: $(STAMP) ## Benchmark the control plane alone: the baseline of other benchmarks
 	@$(PY) -m local_cluster bench --kubernetes $(KUBERNETES)
 
-bench-runtime: $(STAMP) ## What the client and the controller runtime cost, beside the usual ways
+bench-runtime: $(STAMP) ## Benchmark the client and the controller runtime, compared with common libraries
 	@$(PY) -m benchmarks.runtime
 
-crds: $(STAMP) ## Write crds/ anew from the models
-	@$(PY) -m shared_api.crdgen
+crds: $(STAMP) ## Generate crds/ from the models
+	@$(PY) -m crdgen
 
-reference: $(STAMP) ## Write docs/reference/ and deploy/monitoring/ anew from models and declarations
-	@$(PY) -m core_operator.settings_page
-	@$(PY) -m backend_controllers.settings_page
+reference: $(STAMP) ## Generate docs/reference/ and deploy/monitoring/ from models, settings and metrics
+	@$(PY) -m tests.docs.settings_pages
 	@$(PY) -m tests.docs.metrics_page
 	@$(PY) -m tests.docs.api_page
 	@$(PY) -m tests.docs.capabilities_page
+	@$(PY) -m tests.docs.watches_page
 	@$(PY) -m tests.docs.navigation
 	@$(PY) -m monitoring
 
@@ -79,12 +83,12 @@ fmt: $(STAMP) ## Format the code
 	@$(VENV)/bin/ruff check --fix-only --quiet .
 	@$(VENV)/bin/ruff format --quiet .
 
-lock: $(STAMP) ## Renew requirements.lock from pyproject.toml
+lock: $(STAMP) ## Update requirements.lock from pyproject.toml
 	@$(PY) -m pip install --quiet uv
 	@$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements.lock pyproject.toml
 	@$(PY) deploy/image/runtime_lock.py
 
-clean: ## Stop clusters of this project; remove the environment and build output (not the compile cache)
+clean: ## Stop clusters of this project; remove .venv and build output (not the build cache)
 	@if [ -x $(PY) ]; then $(PY) -m local_cluster down --all; fi
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

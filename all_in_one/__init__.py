@@ -1,6 +1,5 @@
-"""Core and chosen backends in one pod, for a laptop or a small cluster.
+"""A supervisor that runs core and backends in one pod, for a laptop or a small cluster.
 
-The programs are the same as elsewhere, each a process of its own, and still meet in the API
-server alone. What is here starts them, watches them and ends with them; it imports neither
-core nor any backend.
+Each program is a process of its own and communicates only through the API server. The supervisor
+starts the programs, watches them and exits with them. It must not import core or a backend.
 """

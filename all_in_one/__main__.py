@@ -1,7 +1,7 @@
 """`python -m all_in_one --core FILE --backend NAME=FILE ...`: the supervisor.
 
-Exit codes: 0 after a signal to stop, 2 with one line if the settings cannot be used, else that
-of the program that ended first. The programs' output is the supervisor's own.
+Exit codes: 0 after a signal to stop, 2 with one line if the settings are invalid, otherwise that of
+the program that exited first. The programs write to the supervisor's output.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from shared_api.runtime.serving.server import Address, Server
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run until stopped or until a program ends; return the exit code."""
+    """Run until a signal or until a program exits; return the exit code."""
     options = _parser().parse_args(arguments)
     logs.configure()
     try:
@@ -39,9 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 async def _run(chosen: Sequence[children.Child], address: Address) -> int:
     health, stopping = Health(chosen), asyncio.Event()
-    # Its registry is empty: each program serves the metrics of its own.
-    pages = Server(address, CollectorRegistry(), live=health.live(), ready=health.ready())
-    async with pages, asyncio.TaskGroup() as group:
+    # The registry is empty: each program serves its own metrics.
+    server = Server(address, CollectorRegistry(), live=health.live(), ready=health.ready())
+    async with server, asyncio.TaskGroup() as group:
         with stop_signals(stopping.set):
             watching = group.create_task(health.watch())
             code = await supervise(chosen, stopping)
@@ -52,17 +52,19 @@ async def _run(chosen: Sequence[children.Child], address: Address) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m all_in_one", description=__doc__)
     parser.add_argument("--version", action="version", version=version())
-    parser.add_argument("--core", type=Path, required=True, help="file of core's settings")
+    parser.add_argument("--core", type=Path, required=True, help="settings of core")
     parser.add_argument(
         "--backend",
         type=_named_file,
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="a backend and the file of its settings; may be repeated",
+        help="a backend and its settings; may be repeated",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address that all listen on")
-    parser.add_argument("--port", type=int, default=8090, help="of /livez and /readyz of all")
+    parser.add_argument("--host", default="127.0.0.1", help="address that all programs listen on")
+    parser.add_argument(
+        "--port", type=int, default=8090, help="port of the supervisor's /livez and /readyz"
+    )
     return parser
 
 

@@ -1,7 +1,7 @@
-"""What is started: one program for core and one for each backend, as values. Pure but for reading.
+"""The programs to start: core and each backend. Pure, except that it reads their settings.
 
-A program listens where its own settings say, so this is read from the same files. Two programs
-on one port are refused here, in one line, rather than by the second of them at its start.
+The ports of the programs come from their own settings. Two programs with the same port are refused
+here, with one line, before any program starts.
 """
 
 import sys
@@ -28,27 +28,27 @@ class Child:
     argv: tuple[str, ...]
     host: str
     port: int
-    """Port of its probes, and of its metrics unless they are secured."""
+    """Port of its probes, and of its metrics if they are not secured."""
     metrics_port: int | None = None
     """Port of its secured metrics."""
 
 
 def core(settings: Path, host: str) -> Child:
-    """The core operator."""
+    """Return the program of the core operator."""
     return _child(CORE, ("core_operator",), settings, host)
 
 
 def backend(name: str, settings: Path, host: str) -> Child:
-    """The controller of one backend."""
+    """Return the program of a backend."""
     return _child(f"backend-{name}", ("backend_controllers", "--backend", name), settings, host)
 
 
 def check(children: Sequence[Child], own_port: int) -> None:
-    """Refuse what cannot run together."""
+    """Raise SettingsError if two programs have the same name or port."""
     names = [child.name for child in children]
     for name in names:
         if names.count(name) > 1:
-            raise SettingsError(f"{name} is named twice")
+            raise SettingsError(f"{name} is given twice")
     taken = {own_port: "the supervisor"}
     for child in children:
         ports = {"server.port": child.port, "server.metricsPort": child.metrics_port}
@@ -64,7 +64,7 @@ def check(children: Sequence[Child], own_port: int) -> None:
 
 def _child(name: str, program: tuple[str, ...], settings: Path, host: str) -> Child:
     server = from_file(settings, content_of).get("server", {})
-    # Only these settings are looked at: the program itself checks the file as a whole.
+    # Only the ports are validated here. The program validates the whole file.
     server = server if isinstance(server, dict) else {"port": None}
     defaults = ServerSettings()
     port = _port(server, "port", defaults.port, settings)

@@ -1,8 +1,7 @@
-"""How the programs are, asked of their own pages, for the pages of the supervisor.
+"""The supervisor's health checks, based on /livez and /readyz of the programs.
 
-Each program's /livez and /readyz are read every few seconds. The pod is ready when all of them
-are. It is alive as long as each has answered within the last half minute: a program whose event
-loop is stuck does not end by itself, so its page is the only thing that tells.
+Both are requested every 2 seconds. The pod is ready if all programs are. The pod is live if every
+program answered within the last 30 seconds: a program whose event loop is stuck does not exit.
 """
 
 import asyncio
@@ -17,11 +16,11 @@ INTERVAL_SECONDS = 2.0
 _DEADLINE_SECONDS = 2.0
 _SILENCE_SECONDS = 30.0
 _STARTED_SECONDS = 90.0
-"""A program that has never answered is given longer: on a busy machine imports take their time."""
+"""Before its first answer a program gets more time: imports are slow on a busy machine."""
 
 
 class Health:
-    """What is known about the programs."""
+    """State of the programs."""
 
     def __init__(self, children: Sequence[Child], clock: Clock = SYSTEM) -> None:
         self._children = children
@@ -33,15 +32,15 @@ class Health:
         }
 
     def live(self) -> dict[str, Check]:
-        """The checks of /livez."""
+        """Return the checks of /livez."""
         return self._checks(self._silence)
 
     def ready(self) -> dict[str, Check]:
-        """The checks of /readyz."""
+        """Return the checks of /readyz."""
         return self._checks(self._unready.get)
 
     async def watch(self) -> None:
-        """Ask again and again, until cancelled."""
+        """Check all programs periodically, until cancelled."""
         while True:
             async with asyncio.TaskGroup() as group:
                 for child in self._children:
@@ -49,13 +48,13 @@ class Health:
             await asyncio.sleep(INTERVAL_SECONDS)
 
     async def ask(self, child: Child) -> None:
-        """Read the pages of one program."""
+        """Check one program."""
         try:
             async with asyncio.timeout(_DEADLINE_SECONDS):
                 if await _status(child, "/livez") == 200:
                     self._answered[child.name] = self._clock.monotonic()
                 code = await _status(child, "/readyz")
-                self._unready[child.name] = None if code == 200 else f"/readyz says {code}"
+                self._unready[child.name] = None if code == 200 else f"/readyz returns {code}"
         except (OSError, TimeoutError, ValueError) as error:
             self._unready[child.name] = f"does not answer: {str(error) or type(error).__name__}"
 
@@ -70,7 +69,7 @@ class Health:
 
 
 async def _status(child: Child, path: str) -> int:
-    """The status code of a page."""
+    """Return the HTTP status code of a path."""
     reader, writer = await asyncio.open_connection(child.host, child.port)
     try:
         request = f"GET {path} HTTP/1.1\r\nHost: {child.host}\r\nConnection: close\r\n\r\n"

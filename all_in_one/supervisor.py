@@ -1,9 +1,8 @@
-"""Runs several programs as one: they start together, and the end of one is the end of all.
+"""Runs several programs as one: they start together and stop together.
 
-A program that ends takes the others with it, politely, and the supervisor ends with its exit
-code. Whoever runs the pod then starts everything again, with its own back-off and a count that
-people see; a restart in here would hide a crash loop. No program outlives the supervisor, not
-even one that was killed: the kernel sees to that.
+If a program exits, the supervisor stops the others and exits with its code. The kubelet then
+restarts the container, with back-off and a restart count; a restart in here would hide a crash
+loop. No program outlives the supervisor, even if that is killed: the kernel kills them.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from all_in_one.children import Child
 log = structlog.stdlib.get_logger(__name__)
 
 GRACE_SECONDS = 12.0
-"""More than the ten seconds that a program takes to end, less than what the pod is given."""
+"""Longer than the ten seconds that a program needs, shorter than the pod's grace period."""
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -31,7 +30,7 @@ Processes = Mapping[str, asyncio.subprocess.Process]
 async def supervise(
     children: Sequence[Child], stopping: asyncio.Event, grace: float = GRACE_SECONDS
 ) -> int:
-    """Run until told to stop or until a program ends; the exit code."""
+    """Run until `stopping` is set or a program exits; return the exit code."""
     processes: dict[str, asyncio.subprocess.Process] = {}
     ended: str | None = None
     try:
@@ -39,12 +38,12 @@ async def supervise(
             processes[child.name] = await _started(child)
         ended = await _first_to_end(processes, stopping)
         if ended is not None:
-            log.error("a program ended", program=ended, code=processes[ended].returncode)
+            log.error("a program exited", program=ended, code=processes[ended].returncode)
     finally:
         await _stop(processes, grace)
     if ended is None:
         return max(map(_code, processes.values()), default=0)
-    # A program that should never end has failed, also when it thinks otherwise.
+    # A program must never exit by itself, so exit code 0 is a failure too.
     return _code(processes[ended]) or 1
 
 
@@ -52,7 +51,7 @@ async def _started(child: Child) -> asyncio.subprocess.Process:
     process = await asyncio.create_subprocess_exec(
         *child.argv,
         stdin=asyncio.subprocess.DEVNULL,
-        # Signals come from here alone: a second SIGTERM would cut an orderly exit short.
+        # Only the supervisor sends signals: a second SIGTERM would interrupt an orderly exit.
         start_new_session=True,
         preexec_fn=_die_with_parent,
     )
@@ -66,14 +65,14 @@ def _die_with_parent() -> None:
 
 
 async def _first_to_end(processes: Processes, stopping: asyncio.Event) -> str | None:
-    """The program that ended, or None if it was time to stop."""
+    """Return the program that exited, or None after `stopping`."""
     async with asyncio.TaskGroup() as group:
         waits = {group.create_task(process.wait()): name for name, process in processes.items()}
-        told = group.create_task(stopping.wait())
-        done, _ = await asyncio.wait({told, *waits}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (told, *waits):
+        stop = group.create_task(stopping.wait())
+        done, _ = await asyncio.wait({stop, *waits}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (stop, *waits):
             task.cancel()
-    return None if told in done else next(waits[task] for task in waits if task in done)
+    return None if stop in done else next(waits[task] for task in waits if task in done)
 
 
 async def _stop(processes: Processes, grace: float) -> None:
@@ -85,7 +84,7 @@ async def _stop(processes: Processes, grace: float) -> None:
                 for process in processes.values():
                     await process.wait()
     finally:
-        # Also when we are cancelled meanwhile: nothing may be left.
+        # Also if cancelled: no process may remain.
         for name, process in processes.items():
             if process.returncode is None:
                 log.error("a program does not stop", program=name)
@@ -100,6 +99,6 @@ def _send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
 
 
 def _code(process: asyncio.subprocess.Process) -> int:
-    """The exit code as a shell shows it."""
+    """Return the exit code as a shell shows it."""
     code = process.returncode or 0
     return code if code >= 0 else 128 - code

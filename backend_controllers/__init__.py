@@ -1,6 +1,6 @@
 """The backend controllers: one process per scheduler, one pure translator each.
 
-A backend turns the PodGangs that carry its label into objects that its scheduler
-understands and mirrors the scheduler's answer back. It never creates pods and never
-imports the core operator; PodGang and SchedulerBackend are all that the two share.
+A backend translates the PodGangs that have its label into objects of its scheduler, and writes the
+scheduler's answer into their status. It must not create pods or import the core operator; the two
+share only PodGang and SchedulerBackend.
 """

@@ -1,7 +1,7 @@
 """`python -m backend_controllers --backend NAME [--config FILE]`: the process.
 
-Exit codes: 0 after a signal to stop, 2 with one line if the settings or the access to the
-cluster cannot be used. Everything else that ends the process is a defect and has a traceback.
+Exit codes: 0 after a signal to stop, 2 with one line if the settings or the access to the cluster
+cannot be used. Every other exit is a defect and has a traceback.
 """
 
 import argparse
@@ -27,9 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m backend_controllers", description=__doc__)
     parser.add_argument("--version", action="version", version=version())
     parser.add_argument(
-        "--backend", required=True, choices=sorted(registry.MODULES), help="whom to serve"
+        "--backend", required=True, choices=sorted(registry.MODULES), help="the backend to run"
     )
-    parser.add_argument("--config", type=Path, help="file of settings; defaults without one")
+    parser.add_argument("--config", type=Path, help="settings file; without one the defaults apply")
     add_server_arguments(parser)
     chosen = parser.parse_args(arguments)
     try:

@@ -1,6 +1,6 @@
-"""The backends that this program can be, by name.
+"""The backends that this program can run, by name.
 
-Only the one that is asked for is imported: a process knows one scheduler.
+Only the chosen one is imported: a process knows one scheduler.
 """
 
 import importlib

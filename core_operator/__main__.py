@@ -1,7 +1,7 @@
 """`python -m core_operator --config FILE`: the process.
 
-Exit codes: 0 after a signal to stop, 2 with one line if the settings or the access to the
-cluster cannot be used. Everything else that ends the process is a defect and has a traceback.
+Exit codes: 0 after a signal to stop, 2 with one line if the settings or the access to the cluster
+are invalid. Any other exit is a defect and has a traceback.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 import uvloop
 
 from core_operator.app import run
-from core_operator.settings import Settings, SettingsError, load
+from core_operator.settings import CoreSettings, SettingsError, load
 from shared_api.kube.errors import ConfigError
 from shared_api.runtime import logs
 from shared_api.runtime.configuration import (
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_server_arguments(parser)
     options = parser.parse_args(arguments)
     try:
-        settings = load(options.config) if options.config else Settings()
+        settings = load(options.config) if options.config else CoreSettings()
         server = with_server_arguments(settings.server, options)
         settings = settings.model_copy(update={"server": server})
         logs.configure(settings.logging.format, settings.logging.level)

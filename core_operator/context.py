@@ -1,35 +1,43 @@
-"""What every reconciler of this process works with.
+"""What every reconciler of this process works with, in one value.
 
-One value instead of seven parameters. It also keeps what is known only here and now, and what
-statuses have to tell: that a name is taken or that the server refused a pod, by the UID of the
-object for which it was asked. After a restart that is found out again, by trying again.
+It also holds what reconcilers of this process share in memory: problems, expected events, lost
+pods and turns under a quota. Nothing here survives a restart, and nothing has to.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from core_operator.metrics import CoreMetrics
-from core_operator.plan.statuses.reasons import Blocked
-from core_operator.settings import Settings
-from core_operator.state.lost_pods import Repairs
-from core_operator.state.quota_turns import Turns
-from core_operator.state.update_selections import Selections
+from core_operator.plan.statuses.reasons import Blocker
+from core_operator.settings import CoreSettings
+from core_operator.state.expected_events import ExpectedEvents
+from core_operator.state.pod_losses import PodLosses
+from core_operator.state.problems import Problems
+from core_operator.state.quota_turns import QuotaTurns
+from core_operator.state.update_selections import UpdateSelections
 from core_operator.state.view import View
 from shared_api.kube.client import Client
+from shared_api.kube.metadata import ObjectKey
 from shared_api.models import KubeObject
 from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.leading.fence import Fence, Unfenced
+from shared_api.runtime.queueing.debounce import Debouncer
 from shared_api.runtime.recording.event_objects import EventType, Regarding
 from shared_api.runtime.recording.recorder import Recorder
 from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.channel import Channel
+
+# A busy server finishes ten writes in about a second, so progress waits longer the more keys wait.
+_LONGEST_PROGRESS_DELAY = 30.0
+_DELAY_PER_WAITING_KEY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class CoreContext:
-    """The tools of one process."""
+    """The tools and the shared memory of one process."""
 
-    settings: Settings
+    settings: CoreSettings
     client: Client
     view: View
     telemetry: Telemetry
@@ -37,57 +45,57 @@ class CoreContext:
     recorder: Recorder | None = None
     fence: Fence = field(default_factory=Unfenced)
     clock: Clock = SYSTEM
-    problems: dict[str, Blocked] = field(default_factory=dict)
-    """What keeps children from being created, by the UID of their owner."""
-    wakers: list[Callable[[KubeObject], None]] = field(default_factory=list)
-    """Told when the problem of an object appeared or went."""
 
-    selections: Selections = field(default_factory=Selections)
-    """Pods that updates have chosen."""
+    selections: UpdateSelections = field(default_factory=UpdateSelections)
+    """Pods that updates have selected."""
 
-    turns: Turns = field(default_factory=Turns)
-    """Who may create pods where a quota is exhausted."""
+    turns: QuotaTurns = field(default_factory=QuotaTurns)
+    """Which gang may create pods where a quota is exhausted."""
 
-    repairs: Repairs = field(init=False)
-    """How long gangs take to be whole again."""
+    expected_ungates: ExpectedEvents = field(default_factory=ExpectedEvents)
+    """Pods whose gate this process removes."""
+
+    gang_scheduled: Channel[ObjectKey] = field(default_factory=lambda: Channel("gang scheduled"))
+    """Gangs whose minimum is bound, on which scaled gangs wait."""
+
+    problems: Problems = field(init=False)
+    losses: PodLosses = field(init=False)
 
     def __post_init__(self) -> None:
-        repairs = Repairs(self.view.caches, self.metrics, self.clock, self.fence)
-        object.__setattr__(self, "repairs", repairs)
+        caches, record = self.view.caches, partial(self.record_event, warning=True)
+        losses = PodLosses(caches, self.metrics, self.clock, self.fence, record)
+        object.__setattr__(self, "losses", losses)
+        object.__setattr__(self, "problems", Problems(caches))
 
     def now(self) -> datetime:
-        """The wall clock, for fields that people read."""
+        """Return the wall clock, for fields that people read."""
         return self.clock.utc()
 
-    def tell(self, about: KubeObject, reason: str, note: str, *, warning: bool = False) -> None:
-        """Record an Event about an object."""
-        if self.recorder is None:
-            return
-        metadata = about.metadata
-        regarding = Regarding(
-            about.API_VERSION,
-            about.KIND,
-            metadata.namespace or "",
-            metadata.name,
-            metadata.uid or "",
+    def progress_debouncer(self) -> Debouncer[ObjectKey]:
+        """Return a debouncer for writes that only report progress, such as a gang that fills."""
+        return Debouncer(
+            self.settings.timing.progress_delay_seconds,
+            self.clock,
+            longest=_LONGEST_PROGRESS_DELAY,
+            per_waiting=_DELAY_PER_WAITING_KEY,
         )
-        type_: EventType = "Warning" if warning else "Normal"
-        self.recorder.record(regarding, reason, note, type_=type_)
 
-    def note_problem(
-        self, about: KubeObject, problem: Blocked | None, told: KubeObject | None = None
+    def record_event(
+        self, about: KubeObject, reason: str, note: str, *, warning: bool = False
     ) -> None:
-        """Remember what is wrong with an object now, or that nothing is.
+        """Record an Event about an object."""
+        if self.recorder is not None:
+            regarding = Regarding.of(about.API_VERSION, about.KIND, about.metadata)
+            type_: EventType = "Warning" if warning else "Normal"
+            self.recorder.record(regarding, reason, note, type_=type_)
 
-        An Event tells of it, about the object or about the one that people look at instead.
+    def report_problem(
+        self, about: KubeObject, problem: Blocker | None, event_about: KubeObject | None = None
+    ) -> None:
+        """Note the problem of an object, or that it has none, for its status.
+
+        A new problem is also an Event about the object, or about `event_about`.
         """
-        uid = about.metadata.uid or ""
-        if self.problems.get(uid) == problem:
-            return
-        if problem is None:
-            del self.problems[uid]
-        else:
-            self.problems[uid] = problem
-            self.tell(told or about, problem.reason, problem.message, warning=True)
-        for wake in self.wakers:
-            wake(about)
+        if self.problems.note(about, problem) and problem is not None:
+            regarding = event_about or about
+            self.record_event(regarding, problem.reason, problem.message, warning=True)

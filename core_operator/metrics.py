@@ -1,13 +1,13 @@
-"""Core's own metrics: how many gangs wait, and for what.
+"""Core's own metrics.
 
-The reasons are the words of `Blocking`, so the number of series is fixed. A gang is counted
-under at most one of them, by UID, and leaves the count when it runs or is gone.
+The labels are values of enums, so the number of series is fixed. A gang is counted as blocked under
+at most one reason, by its UID, until it runs or is gone.
 """
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from core_operator.plan.disruption import Cause
-from core_operator.plan.statuses.reasons import Blocking
+from core_operator.plan.pods.disruption import DisruptionCause
+from core_operator.plan.statuses.reasons import BlockingReason
 from shared_api.runtime.telemetry.metrics import Telemetry
 
 _REPAIR_BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
@@ -15,62 +15,66 @@ _MIN_AVAILABLE = "min_available"
 
 
 class CoreMetrics:
-    """What an operator of the operator looks at first."""
+    """The metrics of one process."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self._reasons: dict[str, Blocking] = {}
+        registry = telemetry.registry
+        self._reasons: dict[str, BlockingReason] = {}
         self._blocked = Gauge(
             "grove_gangs_blocked",
-            "Gangs that do not run, by what they wait for.",
+            "Gangs that do not run, by the reason why they wait.",
             ["reason"],
-            registry=telemetry.registry,
+            registry=registry,
         )
-        for reason in Blocking:
+        for reason in BlockingReason:
             self._blocked.labels(reason.value).set(0)
         self.released = Counter(
-            "grove_gangs_released_total",
-            "Gangs whose pods were handed to their scheduler.",
-            registry=telemetry.registry,
+            "grove_gangs_released_total", "Gangs whose pods were ungated.", registry=registry
         )
         self.moved = Counter(
             "grove_gangs_moved_total",
             "Gangs that were given to another backend before they were released.",
-            registry=telemetry.registry,
+            registry=registry,
         )
-
         self.terminated = Counter(
             "grove_gang_terminations_total",
-            "Replicas and copies that were terminated after too long below their minimum.",
-            registry=telemetry.registry,
+            "Replicas that were terminated after too long below minAvailable.",
+            registry=registry,
         )
         self.lost = Counter(
             "grove_pods_lost_total",
-            "Pods that served and were taken without our doing, by what took them.",
+            "Ready pods that were lost and not deleted by core, by cause.",
             ["cause"],
-            registry=telemetry.registry,
+            registry=registry,
         )
-        for cause in Cause:
+        for cause in DisruptionCause:
             self.lost.labels(cause.value)
         self.repair_seconds = Histogram(
             "grove_gang_repair_seconds",
-            "Time from the loss of a pod until its gang was whole again.",
+            "Time from the loss of a pod until all pods of its gang were ready again.",
             buckets=_REPAIR_BUCKETS,
-            registry=telemetry.registry,
+            registry=registry,
+        )
+        self.deleted = Counter(
+            "grove_pods_deleted_total",
+            "Pods that core deleted, by reason.",
+            ["reason"],
+            registry=registry,
         )
         self._violations = Counter(
             "grove_invariant_violations_total",
-            "Deletions that were planned, would have broken a promise, and were not done.",
+            "Deletions that were refused because they would have broken an invariant.",
             ["invariant"],
-            registry=telemetry.registry,
+            registry=registry,
         )
         self._violations.labels(_MIN_AVAILABLE)
 
-    def broken_promise(self) -> None:
-        """Count a deletion that would have taken something below its minimum."""
+    def count_violation(self) -> None:
+        """Count a deletion that was refused because it would have broken minAvailable."""
         self._violations.labels(_MIN_AVAILABLE).inc()
 
-    def note(self, gang_uid: str, reason: Blocking | None) -> None:
-        """Count a gang under what it waits for, or no more."""
+    def note(self, gang_uid: str, reason: BlockingReason | None) -> None:
+        """Count a gang under the reason why it is blocked, or no more."""
         before = self._reasons.get(gang_uid)
         if before is reason:
             return

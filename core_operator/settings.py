@@ -1,8 +1,7 @@
 """The settings of the core operator: one YAML file, checked as a whole before anything starts.
 
-Every setting has a default, so an empty file is a valid one. Unknown keys are refused, since a
-misspelt setting that is silently ignored is the worst kind. The reference page is generated
-from these models: what is said about a setting is said here.
+Every setting has a default, so an empty file is valid. Unknown keys are rejected, since a misspelt
+setting would otherwise be ignored silently. The reference page is generated from these docstrings.
 """
 
 from pathlib import Path
@@ -27,11 +26,11 @@ __all__ = ["Section", "ServerSettings", "SettingsError"]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
-class LeaderElection(Section):
-    """Which of several replicas works. The others keep their caches warm."""
+class CoreLeaderElection(Section):
+    """Which of several replicas is the leader. The standbys keep their caches up to date."""
 
     enabled: bool = True
-    """Off only where a single process is certain, such as on a laptop."""
+    """Disable it only where there is a single process, such as on a laptop."""
 
     namespace: Label = "grove-system"
     """Namespace of the Lease."""
@@ -41,52 +40,51 @@ class LeaderElection(Section):
 
 
 class Backends(Section):
-    """How backends are chosen and watched over."""
+    """How backends are chosen and when they are down."""
 
     default: Label = "default"
     """Backend of sets that name neither a backend nor a scheduler."""
 
     accepted: list[Label] = Field(default_factory=list)
-    """Names of the backends whose records are used; empty: all. A record of another name is never
-    chosen and says so in its condition Available."""
+    """Names of the backends that are accepted; empty: all. Another backend is never chosen, and its
+    condition Available is False."""
 
     stale_after_seconds: Annotated[Seconds, Field(le=9)] = 6.0
-    """A backend whose Lease was not renewed for so long is unavailable; a Lease that asks for less
-    gets less. Below 10, the time in which the loss of a backend must be seen."""
+    """A backend whose Lease was not renewed for so long is down; a shorter duration in the Lease
+    itself wins. Below 10, the time in which the loss of a backend must be noticed."""
 
 
-class Concurrency(Section):
-    """How much is done at once."""
+class CoreConcurrency(Section):
+    """How many objects are reconciled at the same time."""
 
     pod_clique_sets: Workers = 4
-    """Sets whose children are being made."""
+    """PodCliqueSets whose children are written."""
 
     pod_cliques: Workers = 16
-    """PodCliques whose pods are being made."""
+    """PodCliques whose pods are created and deleted."""
 
     pod_gangs: Workers = 16
-    """Gangs that are being filled or released."""
+    """PodGangs that are filled or released."""
 
     statuses: Workers = 8
-    """Statuses that are being written, for each kind."""
+    """Statuses that are written, for each kind."""
 
     writes: Workers = 32
-    """Writes in flight for one object's children, and for one gang's release."""
+    """Concurrent writes of the children of one object, and of the release of one gang."""
 
     requests: Workers = 16
-    """Requests to the API server at the same time; watches do not count. More make a busy server no
-    faster, and leave less of it for others; far away or behind slow webhooks they help."""
+    """Concurrent requests to the API server, without watches. More do not speed up a busy server, and
+    leave less of it for others. They help if the server is far away or has slow webhooks."""
 
 
-class Timing(Section):
-    """How long changes are gathered before they are written."""
+class CoreTiming(Section):
+    """How long writes are debounced."""
 
     status_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 0.2
-    """Wait after the first change before a status is written, so that a burst is one write."""
+    """Delay between the first change and the write of a status, so that a burst is one write."""
 
     progress_delay_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
-    """The same for a status that only says how far things have come. More, up to 30, while many
-    come at once."""
+    """The same for a status that only reports progress. Longer, up to 30, while many objects wait."""
 
 
 class StartupOrder(Section):
@@ -96,59 +94,59 @@ class StartupOrder(Section):
     """Image of the init container. Pods pull it with their own pull secrets, unless the node has it."""
 
     command: Annotated[list[str], Field(min_length=1)] = Field(
-        default_factory=lambda: ["python", "-m", "core_operator.await_order"]
+        default_factory=lambda: ["python", "-m", "startup_wait"]
     )
-    """What it runs. The path of a file is appended; the command ends once the file says `cleared`."""
+    """Its command. The path of a file is appended; the command ends once the file has `cleared`."""
 
     run_as_user: Annotated[int, Field(ge=0)] = 65532
-    """User that it runs as, whatever the pod says; 0 leaves the choice to the image and the cluster."""
+    """User ID of the init container, also if the pod sets another; 0: not set."""
 
 
 class Network(Section):
-    """What is set up between the nodes of a gang."""
+    """The network between the nodes of a gang."""
 
     auto_mnnvl_enabled: Annotated[bool, Field(alias="autoMNNVLEnabled")] = False
-    """Make ComputeDomains for cliques with GPUs that are annotated with a group. Needs the CRD of
-    NVIDIA's DRA driver, and the rights of `deploy/core/mnnvl`."""
+    """Create ComputeDomains for cliques with GPUs that are annotated with a group. Needs the CRD of
+    NVIDIA's DRA driver, and the permissions of `deploy/core/mnnvl`."""
 
 
-class Settings(Section):
+class CoreSettings(Section):
     """The settings of one process."""
 
     logging: Logging = Field(default_factory=Logging)
-    """What is written to standard error."""
+    """The logs on standard error."""
 
     server: ServerSettings = Field(default_factory=ServerSettings)
     """Where /livez, /readyz and /metrics are served."""
 
-    leader_election: LeaderElection = Field(default_factory=LeaderElection)
-    """Which of several replicas works."""
+    leader_election: CoreLeaderElection = Field(default_factory=CoreLeaderElection)
+    """Which of several replicas is the leader."""
 
     backends: Backends = Field(default_factory=Backends)
-    """How backends are chosen and watched over."""
+    """How backends are chosen and when they are down."""
 
-    concurrency: Concurrency = Field(default_factory=Concurrency)
-    """How much is done at once."""
+    concurrency: CoreConcurrency = Field(default_factory=CoreConcurrency)
+    """How many objects are reconciled at the same time."""
 
-    timing: Timing = Field(default_factory=Timing)
-    """How long changes are gathered before they are written."""
+    timing: CoreTiming = Field(default_factory=CoreTiming)
+    """How long writes are debounced."""
 
     startup_order: StartupOrder = Field(default_factory=StartupOrder)
     """The init container that keeps a pod from starting before its predecessors are ready."""
 
     network: Network = Field(default_factory=Network)
-    """What is set up between the nodes of a gang."""
+    """The network between the nodes of a gang."""
 
 
-def load(path: Path) -> Settings:
+def load(path: Path) -> CoreSettings:
     """Read and check a file of settings."""
     return from_file(path, parse)
 
 
-def parse(text: str) -> Settings:
+def parse(text: str) -> CoreSettings:
     """Check settings; the error names every wrong field by its path."""
     try:
         # Strict: YAML has types already, so the text "8080" is not a port.
-        return Settings.model_validate(content_of(text), strict=True)
+        return CoreSettings.model_validate(content_of(text), strict=True)
     except ValidationError as error:
         raise SettingsError("; ".join(problems_of(error))) from error

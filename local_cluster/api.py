@@ -1,8 +1,8 @@
 """A few verbs of the Kubernetes API for the local cluster's own needs.
 
 It owns JSON over TLS with the certificates of a kubeconfig, and a watch that yields events
-and ends when the server ends it. It refuses caching, retries and typed objects: the
-product's client is another thing, and what is tested must not be what tests it.
+and ends when the server ends it. It has no cache, retries or typed objects, and does not use the
+product's client: the tested code must not be the testing code.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Api:
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
-            await asyncio.sleep(0)  # lets aborted transports tell their protocols
+            await asyncio.sleep(0)  # lets aborted transports notify their protocols
 
     async def get(self, path: str, **params: str) -> Object:
         """Read an object, a list, or anything else that is JSON."""
@@ -83,7 +83,7 @@ class Api:
     async def patch(
         self, path: str, body: object, *, content_type: str = MERGE_PATCH, **params: str
     ) -> Object:
-        """PATCH an object; a merge patch unless told otherwise."""
+        """PATCH an object; a merge patch by default."""
         return await self._request(
             "PATCH", path, body=body, params=params, headers={"Content-Type": content_type}
         )
@@ -147,7 +147,7 @@ class Api:
 
 
 async def wait_for_api(kubeconfig: Path, seconds: float) -> None:
-    """Return once the API server says that it is ready; raise TimeoutError if it never does."""
+    """Return once the API server is ready; raise TimeoutError if it never is."""
     async with asyncio.timeout(seconds), Api(kubeconfig) as api:
         while True:
             try:

@@ -1,8 +1,8 @@
-"""`make bench-cluster`: what this control plane can do with a bare client, as a yardstick.
+"""`make bench-cluster`: the throughput of this control plane with a bare client, as a baseline.
 
-Pods are created behind a gate and the gates are lifted, with 1, 8, 32 and 64 requests in
-flight, while the real scheduler binds them and simulated kubelets run them. Later benchmarks
-divide by these figures, because the machines they run on differ and are noisy.
+It creates gated pods and ungates them with 1, 8, 32 and 64 requests in flight, while the real
+scheduler binds them and simulated kubelets run them. Other benchmarks compare with these figures,
+because machines differ and are noisy.
 """
 
 import asyncio
@@ -47,15 +47,15 @@ def run_bench(kubernetes: str) -> int:
 async def _measure(cluster: Cluster) -> list[Object]:
     figures: list[Object] = []
     print(
-        f"\n{'in flight':>10} {'pods created/s':>16} {'gates lifted/s':>16} {'all ready after':>17}"
+        f"\n{'in flight':>10} {'pods created/s':>16} {'pods ungated/s':>16} {'all ready after':>17}"
     )
     async with Api(cluster.kubeconfig) as api:
         for in_flight in _IN_FLIGHT:
-            created, lifted, ready = await _round(cluster, api, in_flight)
-            print(f"{in_flight:>10} {created:>16.0f} {lifted:>16.0f} {ready:>15.1f} s", flush=True)
+            created, ungated, ready = await _round(cluster, api, in_flight)
+            print(f"{in_flight:>10} {created:>16.0f} {ungated:>16.0f} {ready:>15.1f} s", flush=True)
             figures += [
                 _figure(f"pods created per second, {in_flight} in flight", created, "1/s"),
-                _figure(f"gates lifted per second, {in_flight} in flight", lifted, "1/s"),
+                _figure(f"pods ungated per second, {in_flight} in flight", ungated, "1/s"),
             ]
         delays = await _watch_delays(api)
     half, most = statistics.median(delays), statistics.quantiles(delays, n=100)[98]
@@ -80,12 +80,12 @@ async def _round(cluster: Cluster, api: Api, in_flight: int) -> tuple[float, flo
     names = [f"p-{index}" for index in range(_PODS)]
     creating = await _timed(in_flight, [_creation(api, pods, name) for name in names])
     started = time.monotonic()
-    lifting = await _timed(in_flight, [_lifting(api, pods, name) for name in names])
+    ungating = await _timed(in_flight, [_ungating(api, pods, name) for name in names])
     await until(cluster.kubeconfig, pods, _all_run, seconds=120)
     ready = time.monotonic() - started
     await api.delete(f"/api/v1/namespaces/{namespace}")
     await until(cluster.kubeconfig, pods, lambda items: not items, seconds=120)
-    return _PODS / creating, _PODS / lifting, ready
+    return _PODS / creating, _PODS / ungating, ready
 
 
 async def _timed(in_flight: int, jobs: Sequence[Callable[[], Awaitable[object]]]) -> float:
@@ -120,7 +120,7 @@ def _creation(api: Api, path: str, name: str) -> Callable[[], Awaitable[object]]
     return lambda: api.create(path, pod)
 
 
-def _lifting(api: Api, path: str, name: str) -> Callable[[], Awaitable[object]]:
+def _ungating(api: Api, path: str, name: str) -> Callable[[], Awaitable[object]]:
     return lambda: api.patch(f"{path}/{name}", _UNGATE, content_type=JSON_PATCH)
 
 

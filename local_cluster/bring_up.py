@@ -1,4 +1,4 @@
-"""The order in which a cluster comes up, and the waiting in between.
+"""The order in which the parts of a cluster start, and the waits in between.
 
 Programs first (built or found), then keys, supervisor, etcd and API server; once the API
 answers, everything else at the same time. Every wait has a deadline, and a component that
@@ -34,10 +34,10 @@ Say = Callable[[str], None]
 
 
 def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: Say) -> None:
-    """Start everything that the options ask for; return when it is ready."""
+    """Start everything in the options; return when it is ready."""
     started = time.monotonic()
     minor = minor_of(options.kubernetes)
-    _free_ports(options.api_port)  # a taken port is told before anything is built
+    _free_ports(options.api_port)  # fail before the build if the port is in use
     extras = [extra_scheduler(name) for name in options.schedulers]
     for extra in extras:
         _require_free(extra)
@@ -116,7 +116,7 @@ def _start_api(
         try:
             _wait(cluster, "the API server", wait_for_api(cluster.kubeconfig, _API_SECONDS))
         except PortTakenError:
-            # Somebody took a port between our choosing it and the program's listening on it.
+            # Another process took the port after it was chosen.
             cluster.control.stop(API_SERVER)
             cluster.control.stop(components.ETCD)
             if attempt == _TRIES_FOR_PORTS or options.api_port:
@@ -162,13 +162,13 @@ def _require_free(extra: ExtraScheduler) -> None:
                 probe.bind(("", port))
             except OSError:
                 raise ClusterError(
-                    f"port {port} is taken, and {extra.name} can use no other",
+                    f"port {port} is in use, and {extra.name} needs it",
                     f"Stop what listens on it, perhaps another cluster with {extra.name}",
                 ) from None
 
 
 def _free_ports(api: int) -> Ports:
-    """Choose free loopback ports; all are held until the last is chosen, so they differ."""
+    """Choose free loopback ports. All stay bound until the last is chosen, so they differ."""
     sockets = [socket.socket() for _ in range(5)]
     try:
         for number, chosen in enumerate(sockets):
@@ -177,7 +177,7 @@ def _free_ports(api: int) -> Ports:
                 chosen.bind(("127.0.0.1", wanted))
             except OSError:
                 raise ClusterError(
-                    f"port {wanted} is taken by another process",
+                    f"port {wanted} is in use by another process",
                     "Choose another --port, or leave it out to get a free one",
                 ) from None
         return Ports(*(chosen.getsockname()[1] for chosen in sockets))

@@ -1,8 +1,8 @@
 """The throw-away certificates of one cluster: one authority, one server, one client per user.
 
 Elliptic-curve keys, because making an RSA pair takes longer than starting etcd; the
-ServiceAccount key is of the same kind, which the API server takes as well. They are valid
-for this whole century: what ends is the cluster, and no clock can be wrong about them.
+ServiceAccount key is of the same kind, which the API server accepts. They are valid for this whole
+century, so that a wrong clock does no harm.
 """
 
 import datetime

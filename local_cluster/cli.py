@@ -1,6 +1,6 @@
-"""`python -m local_cluster`: the local cluster from a shell.
+"""`python -m local_cluster`: start, use and stop clusters on this machine.
 
-Every failure that a person can mend is one line on standard error and exit code 1.
+Every failure that the user can fix is one line on standard error and exit code 1.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from local_cluster.versions import DEFAULT_MINOR, MINORS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = _parser().parse_args(_apart(words))
+        options = _parser().parse_args(_separated(given))
         code: int = options.run(options)
     except ClusterError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -38,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _apart(words: list[str]) -> list[str]:
-    """Keep kubectl's own options, such as `-n`, from being taken for ours."""
-    if words[:1] != ["kubectl"]:
-        return words
-    first = words[1] if len(words) > 1 else ""
+def _separated(given: list[str]) -> list[str]:
+    """Separate kubectl's options, such as `-n`, from ours."""
+    if given[:1] != ["kubectl"]:
+        return given
+    first = given[1] if len(given) > 1 else ""
     ours = 3 if first == "--name" else 1 + (first == "--help" or first.startswith("--name="))
-    return [*words[:ours], "--", *words[ours:]]
+    return [*given[:ours], "--", *given[ours:]]
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -87,8 +87,8 @@ def _kubectl(options: argparse.Namespace) -> int:
         )
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
     sys.stdout.flush()
-    words = options.arguments[1:]  # after the separator
-    os.execve(program, [program, *words], environment)  # noqa: S606 - becomes kubectl
+    given = options.arguments[1:]  # without the separator
+    os.execve(program, [program, *given], environment)  # noqa: S606 - becomes kubectl
 
 
 def _logs(options: argparse.Namespace) -> int:
@@ -122,36 +122,50 @@ def _parser() -> argparse.ArgumentParser:
         "--scheduler", action="append", default=[], metavar="NAME", help=_schedulers()
     )
     start.add_argument(
-        "--no-gang-scheduling", action="store_true", help="Kubernetes' own gates off"
+        "--no-gang-scheduling",
+        action="store_true",
+        help="turn the feature gates of gang scheduling off",
     )
-    start.add_argument("--port", type=int, default=0, help="of the API server (any free one)")
     start.add_argument(
-        "--context", help="use this context of your kubeconfig, start no control plane"
+        "--port", type=int, default=0, help="port of the API server (default: a free one)"
     )
-    start.add_argument("--yes-this-cluster", action="store_true", help="even if it looks important")
+    start.add_argument(
+        "--context", help="use this context of your kubeconfig instead of a new control plane"
+    )
+    start.add_argument(
+        "--yes-this-cluster",
+        action="store_true",
+        help="use the context even if it looks like production",
+    )
 
-    stop = _command(commands, "down", _down, "stop a cluster and remove what it left")
-    stop.add_argument("--all", action="store_true", help="every cluster of this user")
+    stop = _command(commands, "down", _down, "stop a cluster and remove its files")
+    stop.add_argument("--all", action="store_true", help="stop every cluster of this user")
     _command(commands, "status", _status, "show the clusters and their processes", named=False)
 
     kubectl = _command(commands, "kubectl", _kubectl, "run kubectl on the cluster", named=False)
-    kubectl.add_argument("--name", default="default", help="of the cluster, before kubectl's words")
+    kubectl.add_argument(
+        "--name", default="default", help="name of the cluster; give it before kubectl's arguments"
+    )
     kubectl.add_argument("arguments", nargs=argparse.REMAINDER)
 
     logs = _command(commands, "logs", _logs, "show the output of a pod on the process node")
-    logs.add_argument("pod", help="its name, or the start of it")
-    logs.add_argument("--namespace", "-n", help="when pods of several namespaces match")
+    logs.add_argument("pod", help="name of the pod, or a prefix of it")
+    logs.add_argument("--namespace", "-n", help="namespace of the pod")
 
     build = _command(commands, "build", _build, "build programs without starting them", named=False)
-    build.add_argument("--again", action="store_true", help="drop what is cached first")
+    build.add_argument("--again", action="store_true", help="ignore the cache")
     build.add_argument("builds", nargs="*", metavar="BUILD", help=_builds())
 
-    demo = _command(commands, "demo", _demo, "a cluster, the product, and gangs on it", named=False)
+    demo = _command(
+        commands, "demo", _demo, "start a cluster with the product and run gangs on it", named=False
+    )
     demo.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
-    demo.add_argument("--once", action="store_true", help="end by itself instead of staying up")
+    demo.add_argument(
+        "--once", action="store_true", help="stop at the end instead of waiting for Ctrl-C"
+    )
 
     bench = _command(
-        commands, "bench", _bench, "measure what the control plane can do", named=False
+        commands, "bench", _bench, "measure the throughput of the control plane", named=False
     )
     bench.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
     return parser
@@ -168,14 +182,16 @@ def _command(
     command = commands.add_parser(name, help=purpose, description=purpose)
     command.set_defaults(run=run)
     if named:
-        command.add_argument("--name", default="default", help="of the cluster (default)")
+        command.add_argument(
+            "--name", default="default", help="name of the cluster (default: default)"
+        )
     return command
 
 
 def _count(text: str) -> int:
     number = int(text)
     if not 0 <= number <= 5000:
-        raise argparse.ArgumentTypeError("between 0 and 5000")
+        raise argparse.ArgumentTypeError("must be between 0 and 5000")
     return number
 
 

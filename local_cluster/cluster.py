@@ -1,8 +1,8 @@
-"""A cluster as an object: where its things lie, kubectl on it, and ways to disturb it.
+"""A cluster as an object: its files, kubectl, and ways to disturb it.
 
-Everything of a cluster lies in its own directory: keys, kubeconfig, logs, data. Whether it
-runs is told by the lock that its supervisor holds, never by a file that may be stale.
-Bringing one up and taking it down is `local_cluster.lifecycle`'s business.
+Everything of a cluster is in its own directory: keys, kubeconfig, logs, data. A cluster is running
+if its supervisor holds the lock; a file could be stale. `local_cluster.lifecycle` starts and stops
+clusters.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class ClusterOptions:
     process_node: bool = True
     audit: bool = False
     """Log every request (see `Cluster.audit_log`), and run each controller under its own account,
-    so that the log tells them apart."""
+    so that the log distinguishes them."""
     api_port: int = 0
     """0 takes any free port."""
     context: str | None = None
@@ -55,7 +55,7 @@ class ClusterOptions:
 
 @dataclass(slots=True)
 class Description:
-    """What is kept of a cluster beside its options."""
+    """What is stored about a cluster beside its options."""
 
     name: str
     options: dict[str, Any]
@@ -92,12 +92,12 @@ class Cluster:
         return self.logs / "audit.log"
 
     def describe(self, options: ClusterOptions, programs: Path) -> None:
-        """Keep what later commands need to know of this cluster."""
+        """Store what later commands need to know about this cluster."""
         description = Description(self.name, asdict(options), str(programs))
         (self.directory / _DESCRIPTION).write_text(json.dumps(asdict(description), indent=1))
 
     def description(self) -> Description:
-        """Return what is kept of a cluster that runs."""
+        """Return what is stored about a running cluster."""
         try:
             return Description(**json.loads((self.directory / _DESCRIPTION).read_text()))
         except (OSError, ValueError, TypeError):
@@ -106,7 +106,7 @@ class Cluster:
             ) from None
 
     def running(self) -> bool:
-        """Tell whether the cluster's supervisor lives."""
+        """Return whether the cluster's supervisor is running."""
         return self.control.alive()
 
     def kubectl(

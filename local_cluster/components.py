@@ -102,7 +102,7 @@ def api_server(
 def withholding(server: Component, versions: Iterable[str]) -> Component:
     """The API server without these API versions."""
     flags: dict[str, object] = {"runtime-config": ",".join(f"{one}=false" for one in versions)}
-    # The server adds up what the flag says each time that it is given.
+    # The server adds up the values if the flag is repeated.
     return replace(server, command=(*server.command, *_flags(flags)))
 
 
@@ -158,7 +158,7 @@ def scheduler(programs: Path, kubeconfig: Path, minor: Minor, *, gangs: bool) ->
 
 
 def kwok(programs: Path, kubeconfig: Path, config: Path) -> Component:
-    """Plays the nodes that carry its annotation, and the pods on them."""
+    """Simulates the nodes with its annotation, and their pods."""
     flags = {
         "kubeconfig": kubeconfig,
         "config": config,

@@ -1,8 +1,8 @@
 """An API server from a container (k3s), for machines with Docker that rather pull than build.
 
 Only an API server with k3s's own controllers comes this way: no gang-scheduling gates, no
-simulated nodes. It is what testcontainers offers; where Docker cannot serve, the reason is
-told, never guessed.
+simulated nodes. It is what testcontainers offers. If Docker does not work, the error has its
+reason.
 """
 
 import os

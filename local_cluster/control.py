@@ -1,4 +1,4 @@
-"""The other end of the supervisor: starting one, giving it orders, telling whether it lives."""
+"""The client of the supervisor: starts it, sends it commands, checks whether it is running."""
 
 import json
 import os
@@ -45,8 +45,8 @@ class Control:
                 start_new_session=True,
             )
         assert process.stdout is not None
-        with process.stdout as said:
-            first = said.readline()
+        with process.stdout as output:
+            first = output.readline()
         if "listening" not in first:
             process.wait()
             raise ClusterError(
@@ -57,9 +57,9 @@ class Control:
         self._leash = process
 
     def alive(self) -> bool:
-        """Tell whether a supervisor holds the directory."""
+        """Return whether a supervisor holds the lock of the directory."""
         if not (self._directory / LOCK).exists():
-            return False  # opening it would make it, and with it a stranger's directory ours
+            return False  # opening the lock would create it in a directory that is not ours
         lock = hold_lock(self._directory)
         if lock is None:
             return True
@@ -79,7 +79,7 @@ class Control:
         self._order({"do": "resume", "name": name})
 
     def components(self) -> dict[str, dict[str, Any]]:
-        """Tell of each component whether it runs, its process number and its restarts."""
+        """Return whether each component is running, its process number and its restarts."""
         components: dict[str, dict[str, Any]] = self._order({"do": "status"})["components"]
         return components
 

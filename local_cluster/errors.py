@@ -2,7 +2,7 @@
 
 
 class ClusterError(Exception):
-    """Something that a person can mend: what is wrong, and what to do about it.
+    """An error that the user can fix: what is wrong, and what to do.
 
     The command line prints it as one line and exits with 1; `details` (compiler output, the
     end of a log) follow on lines of their own.

@@ -1,4 +1,4 @@
-"""Notices components that ended while somebody waits for the cluster, and says why."""
+"""Detects components that exited while a caller waits for the cluster, and reports why."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -33,18 +33,18 @@ async def ready_while_running(cluster: Cluster, what: str, ready: Awaitable[_T])
 
 
 class PortTakenError(ClusterError):
-    """A port was taken by another process."""
+    """A port is in use by another process."""
 
 
 def raise_if_exited(cluster: Cluster) -> None:
-    """Raise when a component has ended since it was first started."""
+    """Raise if a component has exited since its start."""
     for name, state in cluster.control.components().items():
         if state["running"] and not state["restarts"]:
             continue
         log = cluster.log_tail(name)
         if "address already in use" in log:
             raise PortTakenError(
-                f"{name} cannot listen: its port is taken by another process",
+                f"{name} cannot listen: its port is in use by another process",
                 "Choose another --port, or leave it out to get a free one",
             )
         raise ClusterError(f"{name} exited with {state.get('exit')}", details=log)

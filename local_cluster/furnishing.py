@@ -1,4 +1,4 @@
-"""What a bare API server needs before anybody can work on it: nodes, accounts, schedulers."""
+"""What a bare API server needs before it can run pods: nodes, accounts, schedulers."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 async def furnish(cluster: Cluster, options: ClusterOptions, kwok: Path | None) -> None:
-    """Start what plays nodes, make the nodes, and wait until pods can be created and placed."""
+    """Start kwok, create the nodes, and wait until pods can be created and scheduled."""
     async with Api(cluster.kubeconfig) as api:
         if kwok is not None:
             config = cluster.directory / "kwok.yaml"
@@ -77,7 +77,7 @@ def _has_condition(item: Object, kind: str) -> bool:
 
 
 async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports: Ports) -> None:
-    """Install what a scheduler needs to find, start it, and wait until it says that it works."""
+    """Install what a scheduler needs, start it, and wait until its log reports that it works."""
     async with Api(cluster.kubeconfig) as api:
         for file in extra.crds:
             crd = yaml.safe_load((programs / "assets" / file).read_text())
@@ -91,8 +91,8 @@ async def install(cluster: Cluster, extra: ExtraScheduler, programs: Path, ports
             written.write_text(content.replace("{kubeconfig}", str(cluster.kubeconfig)))
         for component in extra.components(programs, cluster.kubeconfig, ports):
             cluster.control.start(component)
-        for name, words in extra.ready_words.items():
-            while words not in cluster.log_tail(name, lines=1000):  # noqa: ASYNC110 - no event
+        for name, message in extra.ready_message.items():
+            while message not in cluster.log_tail(name, lines=1000):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.05)
         for path, is_ready in extra.ready_objects:
             await _until(api, path, is_ready)

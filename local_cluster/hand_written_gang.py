@@ -10,7 +10,7 @@ API_VERSION = "scheduling.k8s.io/v1alpha2"
 
 
 def gang_objects(name: str, namespace: str, size: int) -> tuple[Object, Object]:
-    """Return the Workload and the PodGroup that asks for `size` pods at once."""
+    """Return the Workload and the PodGroup with a minimum of `size` pods."""
     metadata = {"name": name, "namespace": namespace}
     policy = {"gang": {"minCount": size}}
     workload: Object = {
@@ -30,7 +30,7 @@ def gang_objects(name: str, namespace: str, size: int) -> tuple[Object, Object]:
 
 
 def gang_pods(name: str, namespace: str, size: int, *, cpu: str) -> list[Object]:
-    """Return the gated pods of the gang; the gates go when the gang is whole."""
+    """Return the gated pods of the gang. The gates are removed when all pods exist."""
     return [
         {
             "apiVersion": "v1",

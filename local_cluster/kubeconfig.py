@@ -28,7 +28,7 @@ def write_kubeconfig(file: Path, *, name: str, server: str, authority: Path, use
 
 
 def extract_context(context: str, file: Path, *, sure: bool) -> None:
-    """Copy one context of the user's kubeconfig to `file`, if its cluster looks throw-away."""
+    """Copy one context of the user's kubeconfig to `file`, if its cluster is a test cluster."""
     source = Path(os.environ.get("KUBECONFIG", "").split(":")[0] or Path.home() / ".kube/config")
     if not source.exists():
         raise ClusterError(
@@ -62,7 +62,7 @@ def _entry(
                 if key in found:
                     found[key] = str((source.parent / found[key]).resolve())
             return found
-    raise ClusterError(f"{source} names {kind[:-1]} {name!r} but does not hold it", "Mend the file")
+    raise ClusterError(f"{source} names {kind[:-1]} {name!r} but does not hold it", "Fix the file")
 
 
 def _write(file: Path, name: str, cluster: dict[str, Any], user: dict[str, Any]) -> None:

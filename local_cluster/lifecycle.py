@@ -33,7 +33,7 @@ def up(
 
 
 def down(cluster: Cluster) -> bool:
-    """End a cluster and forget it; tell whether there was one."""
+    """Stop a cluster and remove its directory; return whether it existed."""
     if not cluster.directory.exists():
         return False
     _leave_context(cluster)
@@ -43,7 +43,7 @@ def down(cluster: Cluster) -> bool:
 
 
 def _leave_context(cluster: Cluster) -> None:
-    """Take our nodes out of a cluster that is not ours."""
+    """Delete our nodes from a borrowed cluster."""
     try:
         options = cluster.description().options
     except ClusterError:

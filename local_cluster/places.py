@@ -1,6 +1,6 @@
-"""Where things lie on this machine: builds in the cache directory, clusters in the state one.
+"""Directories on this machine: builds in the cache directory, clusters in the state directory.
 
-`LOCAL_CLUSTER_HOME` moves both, which keeps an experiment apart from everything else.
+`LOCAL_CLUSTER_HOME` moves both.
 """
 
 import os

@@ -82,7 +82,7 @@ def volcano_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
 
 @pytest.fixture(scope="session")
 def yunikorn_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with YuniKorn beside kube-scheduler; of all test runs one at a time has it."""
+    """A cluster with YuniKorn beside kube-scheduler; only one test run at a time has it."""
     options = ClusterOptions(schedulers=("yunikorn",), process_node=False)
     with alone("yunikorn"), running_cluster(options, tmp_path_factory) as running:
         yield running

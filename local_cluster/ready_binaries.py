@@ -27,9 +27,9 @@ def assets_from_environment(minor: Minor) -> Path | None:
     )
     found = re.search(r"v(\d+\.\d+)", done.stdout)
     if found is None or found[1] != minor.name:
-        said = done.stdout.strip() or done.stderr.strip()[-200:]
+        reported = done.stdout.strip() or done.stderr.strip()[-200:]
         raise ClusterError(
-            f"{_VARIABLE}={value} is not Kubernetes {minor.name}: kube-apiserver --version says {said!r}",
+            f"{_VARIABLE}={value} is not Kubernetes {minor.name}: kube-apiserver --version prints {reported!r}",
             f"Choose --kubernetes {found[1]}, or: {instead}" if found else instead,
         )
     return directory

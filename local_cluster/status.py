@@ -1,4 +1,4 @@
-"""What `python -m local_cluster status` shows: clusters, their processes and what they take."""
+"""Output of `python -m local_cluster status`: clusters, their processes and their memory."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from local_cluster.errors import ClusterError
 
 
 def print_status(clusters: list[Cluster]) -> int:
-    """Print every cluster; return 0 when all of them are whole."""
+    """Print every cluster; return 0 if all processes are running."""
     if not clusters:
         print("no cluster; start one with: python -m local_cluster up")
         return 0
@@ -16,7 +16,7 @@ def print_status(clusters: list[Cluster]) -> int:
 
 def _print_cluster(cluster: Cluster) -> int:
     if not cluster.running():
-        print(f"{cluster.name}: not running (what is left goes with: python -m local_cluster down)")
+        print(f"{cluster.name}: not running (remove its files: python -m local_cluster down)")
         return 1
     try:
         options = cluster.description().options
@@ -39,7 +39,7 @@ def _print_cluster(cluster: Cluster) -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return a process's resident memory, 0 where the system does not tell."""
+    """Return the resident memory of a process, or 0 if it is unknown."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):

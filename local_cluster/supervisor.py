@@ -1,9 +1,9 @@
 """One process per cluster that owns all the others: starts, restarts and, above all, ends them.
 
 Run as `python -m local_cluster.supervisor DIRECTORY`. It holds a lock on the directory while
-it lives, so nobody has to trust a process number in a file. It takes orders on a Unix socket,
+it runs, so that no process number in a file is needed. It receives commands on a Unix socket,
 one JSON object a line. Invariant: no process of the cluster outlives the supervisor (each has
-asked the kernel to be killed with it), and a leashed supervisor does not outlive whoever holds
+asked the kernel to be killed with it), and a leashed supervisor does not outlive the process that holds
 the other end of its standard input.
 """
 
@@ -54,7 +54,7 @@ class Supervisor:
         self.ended = asyncio.Event()
 
     async def run(self, socket: Path, *, leashed: bool) -> None:
-        """Serve orders until told to end, by order, signal or the leash."""
+        """Serve commands until a command, a signal or the leash stops it."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self.ended.set)
@@ -178,7 +178,7 @@ class Supervisor:
 
 
 def hold_lock(directory: Path, *, wait: bool = False) -> IO[bytes] | None:
-    """Lock the directory for this process's life, or return None when somebody else has."""
+    """Lock the directory for this process, or return None if another process holds the lock."""
     lock = (directory / LOCK).open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

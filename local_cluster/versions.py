@@ -101,7 +101,7 @@ MINORS = {
 
 
 def minor_of(name: str) -> Minor:
-    """Find a minor by its name (`1.36`), or say which there are."""
+    """Return a minor by its name (`1.36`), or raise an error that lists all."""
     try:
         return MINORS[name.removeprefix("v")]
     except KeyError:

@@ -1,6 +1,5 @@
-"""What is watched about the product: alerts, recording rules and dashboards, as data.
+"""Alerts, recording rules and dashboards of the product, as data.
 
-`rules`, `dashboards` and `objects` describe them in a few lines each; `python -m monitoring`
-writes the files of deploy/monitoring from that. Nothing here runs in a cluster, and no part of
-the product imports it.
+`python -m monitoring` writes the files in deploy/monitoring from them. Nothing here runs in a
+cluster, and the product must not import it.
 """

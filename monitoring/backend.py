@@ -1,16 +1,16 @@
-"""The dashboard of one backend: what it writes, how fast, and what its scheduler says."""
+"""The dashboard of one backend: what it writes, how fast, and what its scheduler reports."""
 
-from monitoring.panels import RATE, SELDOM, Dashboard, Panel, Query, Row, Variable
+from monitoring.panels import RARE_RATE, RATE, Dashboard, Panel, Query, Row, Variable
 from monitoring.scope import LEADS, of_leader, ours, quantile, total
 
 _CHOSEN = 'backend="$backend"'
-# Metrics of the runtime do not name the backend: its processes are known by those that do.
+# Metrics of the runtime have no label `backend`, so another metric selects its processes.
 _ITS_PROCESSES = f"on (job, instance) {ours('backend_translate_seconds_count', _CHOSEN)}"
 _GANGS = of_leader(ours("backend_gangs", _CHOSEN))
 
 
 def _p95(metric: str, legend: str) -> Query:
-    return Query(quantile(0.95, metric, SELDOM, "", _CHOSEN), legend)
+    return Query(quantile(0.95, metric, RARE_RATE, "", _CHOSEN), legend)
 
 
 def _increase(metric: str) -> str:
@@ -21,14 +21,14 @@ _STATE = Row(
     "Now",
     (
         Panel(
-            "Form of the scheduler's API",
+            "API of the scheduler",
             (Query(total("dialect", ours("backend_dialect_info", _CHOSEN)), "{{dialect}}"),),
             kind="stat",
             width=8,
-            about="How many processes speak it. None: the scheduler's API was not found.",
+            about="Number of processes that use it. None: the API of the scheduler was not found.",
         ),
         Panel(
-            "Processes that lead",
+            "Leaders",
             (Query(f"sum({ours(LEADS)} and {_ITS_PROCESSES})", "leading"),),
             kind="stat",
             width=8,
@@ -41,7 +41,7 @@ _STATE = Row(
         ),
         Panel("Gangs by state", (Query(total("state", _GANGS), "{{state}}"),), stacked=True),
         Panel(
-            "Gangs that do not run, in the scheduler's words",
+            "Gangs that are not running, by the scheduler's reason",
             (
                 Query(
                     total(
@@ -59,23 +59,23 @@ _STATE = Row(
 )
 
 _LIFE = Row(
-    "How fast (95th percentile)",
+    "Latency (95th percentile)",
     (
         Panel(
             "From a gang's creation",
             (
-                _p95("backend_gang_written_seconds", "to the scheduler's objects being written"),
-                _p95("backend_gang_scheduled_seconds", "to its minimum being placed"),
-                _p95("backend_gang_ready_seconds", "to its minimum being ready"),
+                _p95("backend_gang_written_seconds", "until its objects are written"),
+                _p95("backend_gang_scheduled_seconds", "until its minimum is scheduled"),
+                _p95("backend_gang_ready_seconds", "until its minimum is ready"),
             ),
             "s",
         ),
         Panel(
-            "One step",
+            "By step",
             (
                 _p95("backend_translate_seconds", "translate"),
                 _p95("backend_apply_seconds", "write"),
-                _p95("backend_mirror_seconds", "news until status"),
+                _p95("backend_mirror_seconds", "change until status"),
             ),
             "s",
         ),
@@ -83,7 +83,7 @@ _LIFE = Row(
 )
 
 _WRITES = Row(
-    "What it writes",
+    "Writes",
     (
         Panel(
             "Writes by kind and result",
@@ -99,11 +99,13 @@ _WRITES = Row(
             "wps",
         ),
         Panel(
-            "Replaced, cleaned up, not ours",
+            "Replaced, garbage-collected and foreign objects",
             (
                 Query(_increase("backend_replacements_total"), "replaced"),
-                Query(_increase("backend_orphans_removed_total"), "removed with their gang gone"),
-                Query(_increase("backend_conflicts_total"), "somebody else's"),
+                Query(
+                    _increase("backend_orphans_removed_total"), "deleted because their gang is gone"
+                ),
+                Query(_increase("backend_conflicts_total"), "foreign"),
             ),
         ),
         Panel(
@@ -120,7 +122,7 @@ _WRITES = Row(
             "reqps",
         ),
         Panel(
-            "Objects that it knows",
+            "Objects in caches",
             (
                 Query(
                     f"max by (resource) ({ours('cache_objects')} and {_ITS_PROCESSES})",

@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are evaluated: recordings before those who read them."""
+"""All rules in the order of their evaluation: recordings before the alerts that use them."""
 
 from monitoring.alerts import AVAILABILITY, GANGS, LOSSES
 from monitoring.recordings import RECORDINGS

@@ -1,13 +1,13 @@
-"""The fleet dashboard: all gangs, what they wait for, how fast they start, what was lost."""
+"""The fleet dashboard: all gangs, why they wait, how fast they start, what was lost."""
 
-from monitoring.alerts import NEEDS_A_PERSON
-from monitoring.panels import RATE, SELDOM, Dashboard, Panel, Query, Row
+from monitoring.alerts import MANUAL_ACTION
+from monitoring.panels import RARE_RATE, RATE, Dashboard, Panel, Query, Row
 from monitoring.recordings import FAILED
 from monitoring.scope import BACKEND_LEASE, LEADS, of_leader, ours, quantile, total
 
 _GANGS = of_leader(ours("backend_gangs"))
 _BLOCKED = of_leader(ours("grove_gangs_blocked"))
-_STALLED = of_leader(ours("grove_gangs_blocked", f'reason=~"{NEEDS_A_PERSON}"'))
+_STALLED = of_leader(ours("grove_gangs_blocked", f'reason=~"{MANUAL_ACTION}"'))
 
 
 def _in_state(state: str) -> str:
@@ -21,7 +21,8 @@ def _number(title: str, expression: str, about: str = "") -> Panel:
 
 def _quantiles(metric: str) -> tuple[Query, ...]:
     return tuple(
-        Query(quantile(share, metric, SELDOM), f"p{share * 100:g}") for share in (0.5, 0.95, 0.99)
+        Query(quantile(share, metric, RARE_RATE), f"p{share * 100:g}")
+        for share in (0.5, 0.95, 0.99)
     )
 
 
@@ -33,39 +34,41 @@ _NOW = Row(
     "Now",
     (
         _number("Running", _in_state("Running")),
-        _number("Starting", _in_state("Starting"), "Placed, and not all of the minimum is ready."),
-        _number("Pending", _in_state("Pending"), "Known to their scheduler, and not placed."),
+        _number("Starting", _in_state("Starting"), "Scheduled, and the minimum is not ready yet."),
         _number(
-            "Not running, as core counts",
-            f"sum({_BLOCKED})",
-            "Includes gangs that no backend serves.",
+            "Pending", _in_state("Pending"), "Passed to their scheduler, and not scheduled yet."
         ),
         _number(
-            "Wait for a person",
+            "Not running",
+            f"sum({_BLOCKED})",
+            "Counted by core. Includes gangs without a backend.",
+        ),
+        _number(
+            "Manual action required",
             f"sum({_STALLED})",
         ),
-        _number("Backends that lead", f"count({LEADS}{{{BACKEND_LEASE}}} == 1) or vector(0)"),
+        _number("Backends with a leader", f"count({LEADS}{{{BACKEND_LEASE}}} == 1) or vector(0)"),
         Panel("Gangs by state", (Query(total("state", _GANGS), "{{state}}"),), stacked=True),
         Panel(
-            "Gangs that do not run, by reason",
+            "Gangs that are not running, by reason",
             (Query(total("reason", _BLOCKED) + " > 0", "{{reason}}"),),
             stacked=True,
             quiet=True,
-            about="docs/concepts.md says what to do about each reason.",
+            about="See docs/concepts.md for what to do about each reason.",
         ),
     ),
 )
 
 _SPEED = Row(
-    "How fast gangs start",
+    "Start-up latency",
     (
         Panel("From creation to ready", _quantiles("backend_gang_ready_seconds"), "s"),
-        Panel("From creation to placed", _quantiles("backend_gang_scheduled_seconds"), "s"),
+        Panel("From creation to scheduled", _quantiles("backend_gang_scheduled_seconds"), "s"),
         Panel(
             "Gangs released",
             (
                 Query(_increase("grove_gangs_released_total"), "released"),
-                Query(_increase("grove_gangs_moved_total"), "moved to another backend before"),
+                Query(_increase("grove_gangs_moved_total"), "moved to another backend first"),
             ),
         ),
         Panel(
@@ -78,32 +81,44 @@ _SPEED = Row(
 )
 
 _LOSSES = Row(
-    "What was lost, and repaired",
+    "Losses and recovery",
     (
         Panel(
-            "Serving pods that were taken",
+            "Ready pods that were lost",
             (Query(_increase("grove_pods_lost_total", "cause"), "{{cause}}"),),
             stacked=True,
         ),
-        Panel("Until a gang was whole again", _quantiles("grove_gang_repair_seconds"), "s"),
         Panel(
-            "Terminated after too long below the minimum",
-            (Query(_increase("grove_gang_terminations_total"), "replicas and copies"),),
+            "Pods that core deleted",
+            (Query(_increase("grove_pods_deleted_total", "reason"), "{{reason}}"),),
+            stacked=True,
         ),
         Panel(
-            "Deletions that were refused by our own guard",
+            "Time until a gang has all its pods again", _quantiles("grove_gang_repair_seconds"), "s"
+        ),
+        Panel(
+            "Terminated gangs (too long below their minimum)",
+            (Query(_increase("grove_gang_terminations_total"), "replicas"),),
+        ),
+        Panel(
+            "Pods that core deleted",
+            (Query(_increase("grove_pods_deleted_total", "reason"), "{{reason}}"),),
+            stacked=True,
+        ),
+        Panel(
+            "Deletions that core did not do, to keep minAvailable",
             (Query(_increase("grove_invariant_violations_total", "invariant"), "{{invariant}}"),),
-            about="Anything but zero is a defect.",
+            about="Any value above zero is a bug in core.",
         ),
     ),
 )
 
 _HEALTH = Row(
-    "Who serves them",
+    "Controllers",
     (
-        Panel("Who leads", (Query(ours(LEADS), "{{name}} {{instance}}"),), kind="state-timeline"),
+        Panel("Leaders", (Query(ours(LEADS), "{{name}} {{instance}}"),), kind="state-timeline"),
         Panel(
-            "Requests that fail",
+            "Share of failed requests",
             (
                 Query(
                     total("job", f"rate({ours('rest_client_requests_total', FAILED)}[{RATE}])")

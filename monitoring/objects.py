@@ -1,8 +1,7 @@
-"""What kube-state-metrics is told about single gangs, and the dashboard that shows one.
+"""The configuration of kube-state-metrics, and the dashboard of one gang that needs it.
 
-Our processes put no object's name into a label, since a cluster may have very many. Who wants a
-picture of one gang lets kube-state-metrics read the objects: its configuration is data, written
-here once for the file and for the checks.
+No metric of ours has an object's name in a label, because a cluster may have very many objects.
+kube-state-metrics can export single gangs and cliques with this configuration.
 """
 
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One metric made from a field."""
+class FieldMetric:
+    """A metric with the value of a field."""
 
     name: str
     text: str
@@ -28,16 +27,16 @@ class Told:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels beside those of the kind."""
+        """Labels in addition to those of the kind."""
         return {"Gauge": (), "Conditions": ("type", "reason"), "Phase": ("phase",)}[self.kind]
 
     def to_json(self) -> JsonValue:
-        """The generator of the metric."""
+        """Return the entry of the metric."""
         path: list[JsonValue] = [*self.path]
         each: JsonObject = {"type": "Gauge", "gauge": {"path": path, "nilIsZero": True}}
         if self.kind == "Conditions":
-            told: JsonObject = {"type": ["type"], "reason": ["reason"]}
-            gauge: JsonObject = {"path": path, "labelsFromPath": told, "valueFrom": ["status"]}
+            labels: JsonObject = {"type": ["type"], "reason": ["reason"]}
+            gauge: JsonObject = {"path": path, "labelsFromPath": labels, "valueFrom": ["status"]}
             each = {"type": "Gauge", "gauge": gauge}
         elif self.kind == "Phase":
             phases: list[JsonValue] = [phase.value for phase in PodGangPhase]
@@ -48,23 +47,23 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One kind and what is told of it."""
+    """A kind and its metrics."""
 
     group: str
     kind: str
     prefix: str
     labels: tuple[tuple[str, Path], ...]
-    metrics: tuple[Told, ...]
+    metrics: tuple[FieldMetric, ...]
 
     def to_json(self) -> JsonValue:
-        """The entry of the kind."""
+        """Return the entry of the kind."""
         return {
             "groupVersionKind": {"group": self.group, "version": names.VERSION, "kind": self.kind},
             "metricNamePrefix": self.prefix,
             "labelsFromPath": {label: [*path] for label, path in self.labels},
-            # An object has no status in its first moment, which is no error.
+            # A new object has no status yet. That is no error.
             "errorLogV": 5,
-            "metrics": [told.to_json() for told in self.metrics],
+            "metrics": [metric.to_json() for metric in self.metrics],
         }
 
 
@@ -80,9 +79,11 @@ GANGS = Observed(
         ("backend", ("metadata", "labels", names.LABEL_SCHEDULER_BACKEND)),
     ),
     (
-        Told("created", "When the gang was created.", ("metadata", "creationTimestamp")),
-        Told("phase", "1 for the phase of the gang.", ("status", "phase"), "Phase"),
-        Told("condition", "1 if a condition holds.", ("status", "conditions"), "Conditions"),
+        FieldMetric("created", "When the gang was created.", ("metadata", "creationTimestamp")),
+        FieldMetric("phase", "1 for the phase of the gang.", ("status", "phase"), "Phase"),
+        FieldMetric(
+            "condition", "1 if the condition is True.", ("status", "conditions"), "Conditions"
+        ),
     ),
 )
 CLIQUES = Observed(
@@ -95,19 +96,21 @@ CLIQUES = Observed(
         ("gang", ("metadata", "labels", names.LABEL_PODGANG)),
     ),
     (
-        Told("wanted", "Pods that there should be.", ("spec", "replicas")),
-        Told("minimum", "Pods without which the gang does not run.", ("spec", "minAvailable")),
-        Told("pods", "Pods that exist.", ("status", "replicas")),
-        Told("gated", "Pods that are held by a gate.", ("status", "scheduleGatedReplicas")),
-        Told("scheduled", "Pods that have a node.", ("status", "scheduledReplicas")),
-        Told("ready", "Pods that are ready.", ("status", "readyReplicas")),
+        FieldMetric("wanted", "Desired pods.", ("spec", "replicas")),
+        FieldMetric("minimum", "Pods that the gang needs.", ("spec", "minAvailable")),
+        FieldMetric("pods", "Pods that exist.", ("status", "replicas")),
+        FieldMetric(
+            "gated", "Pods that have a scheduling gate.", ("status", "scheduleGatedReplicas")
+        ),
+        FieldMetric("scheduled", "Pods that are bound to a node.", ("status", "scheduledReplicas")),
+        FieldMetric("ready", "Pods that are ready.", ("status", "readyReplicas")),
     ),
 )
 OBSERVED = (GANGS, CLIQUES)
 
 
 def configuration() -> JsonObject:
-    """The file that kube-state-metrics reads."""
+    """Return the configuration file."""
     resources = [kind.to_json() for kind in OBSERVED]
     return {"kind": "CustomResourceStateMetrics", "spec": {"resources": resources}}
 
@@ -126,7 +129,7 @@ _STEPS = ("wanted", "minimum", "pods", "gated", "scheduled", "ready")
 GANG = Dashboard(
     "gang",
     "one gang",
-    "One gang: how far it is, why it is no further, and its pods. Needs kube-state-metrics with "
+    "One gang: its phase, its conditions and its pods. Needs kube-state-metrics with "
     "deploy/monitoring/kube-state-metrics.",
     (
         Row(
@@ -165,7 +168,7 @@ GANG = Dashboard(
                         ),
                     ),
                     kind="table",
-                    about="1 is True. docs/concepts.md says what to do about each reason.",
+                    about="1 is True. See docs/concepts.md for what to do about each reason.",
                 ),
                 Panel(
                     "Pods by clique",
@@ -183,7 +186,7 @@ GANG = Dashboard(
                     kind="state-timeline",
                 ),
                 Panel(
-                    "Ready pods, and the minimum",
+                    "Ready pods and minimum",
                     (
                         Query(_per_clique("grove_podclique_ready"), "{{clique}} ready"),
                         Query(_per_clique("grove_podclique_minimum"), "{{clique}} minimum"),

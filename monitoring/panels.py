@@ -1,8 +1,7 @@
-"""Dashboards as values, and as the JSON that Grafana reads.
+"""Dashboards as data, and their conversion to Grafana's JSON.
 
-A dashboard is rows of panels, a panel is a title and queries. Positions, identifiers and the
-data source are worked out here, so that a description says only what is shown. Panels are laid
-out from left to right and wrap at Grafana's 24 columns.
+A dashboard has rows of panels. A panel has a title and queries. This module computes positions and
+identifiers: panels go from left to right and wrap at Grafana's 24 columns.
 """
 
 from collections.abc import Iterator
@@ -17,13 +16,13 @@ Kind = Literal["timeseries", "stat", "table", "heatmap", "state-timeline"]
 COLUMNS = 24
 SOURCE: JsonObject = {"type": "prometheus", "uid": "${source}"}
 RATE = "$__rate_interval"
-SELDOM = "30m"
-"""For quantiles of what may happen once in a while: over a shorter time there would be none."""
+RARE_RATE = "30m"
+"""Window for quantiles of rare events: a shorter window would have no samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One expression and how its series are called."""
+    """An expression and the legend of its series."""
 
     expression: str
     legend: str = ""
@@ -31,7 +30,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture."""
+    """A panel."""
 
     title: str
     queries: tuple[Query, ...]
@@ -40,16 +39,16 @@ class Panel:
     width: int = 12
     stacked: bool = False
     quiet: bool = False
-    """Empty while all is well: there are no series of what never happened."""
+    """Empty if all is well: what never happened has no series."""
     about: str = ""
 
     @property
     def height(self) -> int:
-        """Rows of the grid."""
+        """Height in rows of the grid."""
         return 4 if self.kind == "stat" else 8
 
     def to_json(self, number: int, x: int, y: int) -> JsonObject:
-        """The panel at a place."""
+        """Return the panel at this position."""
         position: JsonObject = {"x": x, "y": y, "w": self.width, "h": self.height}
         return {
             "id": number,
@@ -88,7 +87,7 @@ class Panel:
 
     def _options(self) -> JsonObject:
         if self.kind == "timeseries":
-            # A table beside a narrow picture would leave no room for the picture.
+            # A table beside a narrow graph would hide the graph.
             shape = ("table", "right") if self.width >= COLUMNS / 2 else ("list", "bottom")
             legend: JsonObject = {
                 "displayMode": shape[0],
@@ -103,7 +102,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Panels under one heading."""
+    """Panels with a heading."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -111,14 +110,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A choice at the top, filled from the values of a label."""
+    """A drop-down list of the values of a label."""
 
     name: str
     source: str
     several: bool = False
 
     def to_json(self) -> JsonValue:
-        """The entry in templating."""
+        """Return the entry of templating."""
         return {
             "name": self.name,
             "type": "query",
@@ -134,7 +133,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """One page of Grafana."""
+    """A dashboard."""
 
     name: str
     title: str
@@ -148,7 +147,7 @@ class Dashboard:
         return tuple(panel for row in self.rows for panel in row.panels)
 
     def to_json(self) -> JsonObject:
-        """The file."""
+        """Return the content of the file."""
         source: JsonValue = {"name": "source", "label": "Data source", "type": "datasource"}
         assert isinstance(source, dict)
         source["query"] = "prometheus"

@@ -1,7 +1,7 @@
-"""What is computed once for the alerts and for whoever looks back over months.
+"""Recording rules, for the alerts and for long-term storage.
 
-Names are level, metric and operation, as Prometheus advises. `of_leader` in a name says that
-only the process that leads was counted.
+Names are level, metric and operation, as Prometheus advises. `of_leader` in a name means that only
+the leader is counted.
 """
 
 from monitoring.rules import Group, Recording

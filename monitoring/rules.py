@@ -1,9 +1,8 @@
-"""Alerts and recording rules as values, and as the two files that Prometheus reads.
+"""Alerts and recording rules as data, and their conversion to Prometheus' two file formats.
 
-The plain rules file and the PrometheusRule hold the same groups. Every alert has a severity, a
-sentence with the value in it, and its runbook, which is the page of its name in docs/runbooks:
-its address, if mkdocs.yml says where the pages are published, and its path otherwise. No link
-leads to a place that does not exist.
+The plain rules file and the PrometheusRule have the same groups. Every alert has a severity, a
+description with its value, and a runbook: the page with its name in docs/runbooks. The runbook is a
+URL if mkdocs.yml has a `site_url`, and a path otherwise, so that no link is dead.
 """
 
 import re
@@ -19,7 +18,7 @@ _SITE = re.compile(r"^site_url: (\S+?)/?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that a person should know."""
+    """An alerting rule."""
 
     name: str
     expression: str
@@ -30,11 +29,11 @@ class Alert:
 
     @property
     def full_name(self) -> str:
-        """The name as Prometheus and the runbook have it."""
+        """Name in Prometheus and of the runbook."""
         return f"Podgang{self.name}"
 
     def to_rule(self, site: str) -> dict[str, Value]:
-        """The rule, with the address of the site or none."""
+        """Return the rule; `site` is the URL of the documentation or empty."""
         page = f"runbooks/{self.full_name}"
         return {
             "alert": self.full_name,
@@ -51,32 +50,32 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Something that is computed once for all who ask."""
+    """A recording rule."""
 
     name: str
     expression: str
 
     def to_rule(self, site: str) -> dict[str, Value]:  # noqa: ARG002
-        """The rule."""
+        """Return the rule."""
         return {"record": self.name, "expr": self.expression}
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rules that are evaluated one after the other."""
+    """Rules that Prometheus evaluates in order."""
 
     name: str
     rules: tuple[Alert | Recording, ...]
 
 
 def site_of(configuration: Path) -> str:
-    """The address of the documentation, from mkdocs.yml; empty if it is published nowhere."""
+    """Return the URL of the documentation from mkdocs.yml, or an empty string."""
     found = _SITE.search(configuration.read_text())
     return "" if found is None else found[1]
 
 
 def rules_file(groups: tuple[Group, ...], site: str) -> dict[str, Value]:
-    """The file for `rule_files` of a Prometheus without an operator."""
+    """Return the file for `rule_files` of Prometheus."""
     return {
         "groups": [
             {"name": group.name, "rules": [rule.to_rule(site) for rule in group.rules]}
@@ -86,7 +85,7 @@ def rules_file(groups: tuple[Group, ...], site: str) -> dict[str, Value]:
 
 
 def prometheus_rule(groups: tuple[Group, ...], site: str) -> dict[str, Value]:
-    """The same for the Prometheus operator."""
+    """Return the same groups for the Prometheus operator."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",

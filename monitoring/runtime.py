@@ -1,4 +1,4 @@
-"""The dashboard of the machinery that all processes share."""
+"""The dashboard of the runtime that all processes share."""
 
 from monitoring.panels import RATE, Dashboard, Panel, Query, Row, Variable
 from monitoring.scope import LEADS
@@ -23,12 +23,12 @@ def _one(title: str, expression: str, legend: str, unit: str = "short") -> Panel
 
 
 def _if_any(title: str, expression: str, legend: str) -> Panel:
-    """A panel that is empty while all is well."""
+    """A panel that is empty if all is well."""
     return Panel(title, (Query(expression, legend),), width=8, quiet=True)
 
 
 def _trouble(metric: str, word: str) -> Query:
-    """Only the controllers that have it: a legend of all that have none would hide them."""
+    """Only the controllers above zero, so that the legend stays short."""
     rate = _rate("controller", f"controller_runtime_{metric}_total")
     return Query(f"{rate} > 0", f"{{{{controller}}}} {word}")
 
@@ -37,19 +37,19 @@ _PROCESSES = Row(
     "Processes, watches, caches",
     (
         Panel(
-            "Who leads",
+            "Leaders",
             (Query(_our(LEADS), "{{name}} {{instance}}"),),
             kind="state-timeline",
             width=8,
         ),
         _one(
-            "Time since a watch heard from the server",
+            "Time since a watch last received data",
             f"max by (job, resource) ({_our('watch_age_seconds')})",
             "{{job}} {{resource}}",
             "s",
         ),
         _if_any(
-            "Watches that were started again",
+            "Restarted watches",
             f"sum by (resource, reason) (increase({_our('watch_restarts_total')}[{RATE}]))",
             "{{resource}} {{reason}}",
         ),
@@ -59,7 +59,7 @@ _PROCESSES = Row(
             "{{job}} {{resource}}",
         ),
         _if_any(
-            "Caches that wait for their first list",
+            "Caches that are not synced",
             f"count by (job, resource) ({_our('cache_synced')} == 0)",
             "{{job}} {{resource}}",
         ),
@@ -77,12 +77,12 @@ _WORK = Row(
             "ops",
         ),
         Panel(
-            "That went wrong",
+            "Failures",
             (
                 _trouble("reconcile_errors", "error"),
-                _trouble("terminal_reconcile_errors", "not to be mended by a retry"),
-                _trouble("reconcile_panics", "defect"),
-                _trouble("reconcile_timeouts", "cut off"),
+                _trouble("terminal_reconcile_errors", "terminal error"),
+                _trouble("reconcile_panics", "unexpected exception"),
+                _trouble("reconcile_timeouts", "timeout"),
             ),
             "ops",
             width=8,
@@ -102,12 +102,12 @@ _WORK = Row(
             "percentunit",
         ),
         _if_any(
-            "Keys that wait for our own writes to be seen",
+            "Keys that wait for the events of their own writes",
             f"sum by (controller) ({_our('writes_not_yet_seen')}) > 0",
             "{{controller}}",
         ),
         _one(
-            "Objects handed to the apply engine",
+            "Objects applied",
             _rate("controller, resource, result", "apply_writes_total"),
             "{{controller}} {{resource}} {{result}}",
             "wps",
@@ -124,7 +124,7 @@ _QUEUES = Row(
             "{{name}} {{priority}}",
         ),
         _if_any(
-            "Keys that wait for their time",
+            "Delayed keys",
             f"sum by (name) ({_our('workqueue_waiting')}) > 0",
             "{{name}}",
         ),
@@ -135,28 +135,28 @@ _QUEUES = Row(
             "s",
         ),
         _one(
-            "Time in work (99th percentile)",
+            "Processing time (99th percentile)",
             _p99("name", "workqueue_work_duration_seconds"),
             "{{name}}",
             "s",
         ),
         Panel(
-            "Adds, and of them with back-off",
+            "Adds and retries",
             (
                 Query(_rate("name", "workqueue_adds_total"), "{{name}}"),
-                Query(_rate("name", "workqueue_retries_total"), "{{name}} back-off"),
+                Query(_rate("name", "workqueue_retries_total"), "{{name}} retries"),
             ),
             "ops",
             width=8,
         ),
         _one(
-            "Oldest key in work",
+            "Longest running key",
             f"max by (name) ({_our('workqueue_longest_running_processor_seconds')})",
             "{{name}}",
             "s",
         ),
         _one(
-            "Time that all keys in work have taken",
+            "Processing time of all unfinished keys",
             f"sum by (name) ({_our('workqueue_unfinished_work_seconds')})",
             "{{name}}",
             "s",
@@ -186,7 +186,7 @@ _REQUESTS = Row(
 RUNTIME = Dashboard(
     "runtime",
     "runtime",
-    "What is the same in all processes: watches, queues, reconciliations, requests.",
+    "Watches, queues, reconciliations and requests of all processes.",
     (_PROCESSES, _WORK, _QUEUES, _REQUESTS),
     (Variable("job", "label_values(cache_synced, job)", several=True),),
 )

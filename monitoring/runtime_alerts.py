@@ -1,4 +1,4 @@
-"""Alerts about the machinery of a process: its watches, queues, reconciliations and requests."""
+"""Alerts about the runtime of a process: watches, queues, reconciliations and requests."""
 
 from monitoring.recordings import ERRORS, FAILURES
 from monitoring.rules import Alert, Group
@@ -14,8 +14,8 @@ RUNTIME = Group(
             f"max by (job, resource) ({ours('watch_age_seconds')}) > 90",
             "2m",
             "warning",
-            "A watch hears nothing",
-            "{{ $labels.job }} has heard nothing of {{ $labels.resource }} for "
+            "A watch receives nothing from the API server",
+            "The watch of {{ $labels.resource }} in {{ $labels.job }} received nothing for "
             "{{ $value | humanizeDuration }}.",
         ),
         Alert(
@@ -23,8 +23,8 @@ RUNTIME = Group(
             f"min by (job, instance, resource) ({ours('cache_synced')}) == 0",
             "5m",
             "warning",
-            "A process does not get its first list",
-            "{{ $labels.instance }} of {{ $labels.job }} waits for {{ $labels.resource }}.",
+            "A cache is not synced",
+            "{{ $labels.instance }} of {{ $labels.job }} waits for its first list of {{ $labels.resource }}.",
         ),
         Alert(
             "UnreadableObjects",
@@ -32,7 +32,7 @@ RUNTIME = Group(
             "5m",
             "warning",
             "A controller cannot read an object",
-            "{{ $value }} of {{ $labels.resource }} in {{ $labels.job }}; their changes are "
+            "{{ $value }} {{ $labels.resource }} are unreadable for {{ $labels.job }}. Their changes are "
             "ignored.",
         ),
         Alert(
@@ -41,7 +41,7 @@ RUNTIME = Group(
             "15m",
             "warning",
             "Many reconciliations fail",
-            "{{ $value | humanizePercentage }} of {{ $labels.controller }} in {{ $labels.job }}.",
+            "{{ $value | humanizePercentage }} of controller {{ $labels.controller }} in {{ $labels.job }}.",
         ),
         Alert(
             "ReconcileDefects",
@@ -53,7 +53,7 @@ RUNTIME = Group(
             "0m",
             "warning",
             "A reconciliation raised an unexpected exception",
-            "Controller {{ $labels.controller }} of {{ $labels.job }}: see its log.",
+            "Controller {{ $labels.controller }} of {{ $labels.job }}. Its log has the traceback.",
         ),
         Alert(
             "WorkStuck",
@@ -65,15 +65,15 @@ RUNTIME = Group(
             "5m",
             "warning",
             "Reconciliations are cut off at their deadline",
-            "{{ $value | humanize }} of {{ $labels.controller }} in {{ $labels.job }}.",
+            "{{ $value | humanize }} of controller {{ $labels.controller }} in {{ $labels.job }}.",
         ),
         Alert(
             "QueueSlow",
             f"{quantile(0.99, 'workqueue_queue_duration_seconds', '10m', 'job, name')} > 30",
             "10m",
             "warning",
-            "Keys wait long for a worker",
-            "{{ $value | humanizeDuration }} in {{ $labels.name }} of {{ $labels.job }} "
+            "Keys wait too long for a worker",
+            "{{ $value | humanizeDuration }} in queue {{ $labels.name }} of {{ $labels.job }} "
             "(99th percentile).",
         ),
         Alert(
@@ -85,8 +85,8 @@ RUNTIME = Group(
             + " > 0",
             "10m",
             "warning",
-            "The API server refuses what a controller has to do",
-            "{{ $labels.job }}: {{ $labels.verb }} {{ $labels.resource }} gives "
+            "The API server denies requests of a controller",
+            "{{ $labels.job }}: {{ $labels.verb }} {{ $labels.resource }} returns "
             "{{ $labels.code }}.",
         ),
         Alert(
@@ -94,7 +94,7 @@ RUNTIME = Group(
             f"{FAILURES} > 0.05",
             "10m",
             "warning",
-            "The API server fails or throttles",
+            "Requests to the API server fail or are throttled",
             "{{ $value | humanizePercentage }} of the requests of {{ $labels.job }}.",
         ),
     ),

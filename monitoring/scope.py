@@ -1,13 +1,12 @@
-"""Which series are ours, and which of two replicas to believe.
+"""Selectors: only series of the product, and only those of the leader.
 
-Names of the runtime's metrics are controller-runtime's, so other operators have them too: every
-expression is bound to our jobs. A standby fills its caches and keeps what it counted while it
-led, so what is counted about gangs is taken from the process that leads. A process without
-election has no such series, and is believed.
+The runtime has the metric names of controller-runtime, which other operators have too. So every
+expression selects our jobs. A standby also fills its caches and keeps its counters, so counts of
+gangs come from the leader. A process without leader election has no leader series and is counted.
 """
 
 JOBS = 'job=~"(.*/)?(core-operator|backend-.+|all-in-one)"'
-"""The jobs of our processes, as ServiceMonitor and PodMonitor name them."""
+"""The jobs of our processes, with the names of ServiceMonitor and PodMonitor."""
 
 LEADS = "leader_election_master_status"
 CORE_LEASE = 'name=~".*/core-operator"'
@@ -15,22 +14,22 @@ BACKEND_LEASE = 'name=~".*/backend-.+"'
 
 
 def ours(metric: str, *matchers: str) -> str:
-    """A selector of our own series."""
+    """Return a selector of our series."""
     return f"{metric}{{{','.join((JOBS, *matchers))}}}"
 
 
 def of_leader(expression: str) -> str:
-    """The expression without the series of processes that stand by."""
+    """Return the expression without the series of standbys."""
     return f"({expression} unless on (job, instance) ({ours(LEADS)} == 0))"
 
 
 def total(by: str, expression: str) -> str:
-    """The sum by some labels; over everything where none is named."""
+    """Return the sum by the labels, or over everything if `by` is empty."""
     return f"sum by ({by}) ({expression})" if by else f"sum({expression})"
 
 
 def quantile(share: float, metric: str, over: str, by: str = "", *matchers: str) -> str:
-    """A quantile of a histogram over a time."""
+    """Return a quantile of a histogram over a window."""
     labels = f"le, {by}" if by else "le"
     rate = f"rate({ours(f'{metric}_bucket', *matchers)}[{over}])"
     return f"histogram_quantile({share:g}, {total(labels, rate)})"

@@ -1,15 +1,15 @@
-"""Every name that crosses a process boundary, written once.
+"""Every name that crosses a process boundary, defined once.
 
 API groups, labels, annotations, gates, environment variables, conditions, reasons and field
-managers. Keys that belong to one scheduler are not here: its backend owns them, and core
-must not know them. This module imports nothing, so that anything may import it.
+managers. Keys of one scheduler are not here: its backend owns them, and core must not know them.
+This module imports nothing, so every module may import it.
 """
 
 GROVE_GROUP = "grove.io"
 SCHEDULER_GROUP = "scheduler.grove.io"
 VERSION = "v1alpha1"
 
-# Routing of a PodGang to its backend; the second is what Grove's own tools look for.
+# The backend of a PodGang, and the label that Grove's own tools select by.
 LABEL_SCHEDULER_BACKEND = "grove.io/scheduler-backend"
 LABEL_SCHEDULER_NAME = "grove.io/scheduler-name"
 
@@ -49,31 +49,32 @@ ANNOTATION_DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
 
 MNNVL_GROUP_NONE = "none"
 
-# Annotations that core writes. Metadata under this prefix is not copied from a PodCliqueSet.
+# Annotations that core writes. Core does not copy metadata with this prefix from a PodCliqueSet.
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
 ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
 ANNOTATION_TEMPLATE_HASHES = "grove.io/pod-template-hashes"
 RESERVED_PREFIX = "grove.io/"
 
-# On a pod that starts after others: what it waits for, and once they are ready, that it may start.
+# On a pod with a start-up order: `after` and the cliques that it waits for, then `cleared`.
 ANNOTATION_STARTUP_ORDER = "grove.io/startup-order"
 STARTUP_AFTER = "after "
 STARTUP_CLEARED = "cleared"
-# What the init container asks for that waits; schedulers that reserve room count it.
+# Requests of the init container that waits; schedulers that reserve capacity count them.
 STARTUP_REQUESTS = {"cpu": "100m", "memory": "32Mi"}
 
-# Scheduling gates. A backend's record names the one that its pods are created with.
+# Scheduling gates. The SchedulerBackend names the gate that core creates the pods with.
 GATE_PODGANG = "grove.io/podgang"
 GATE_GROVE_PENDING_CREATION = "grove.io/podgang-pending-creation"
 
-# Finalizers that Grove leaves on objects; never set here, removed from adopted objects.
+# Finalizers of Grove's operator. This product neither sets them nor removes them: an adopted
+# object keeps them until an administrator removes them.
 FINALIZER_GROVE_PCS = "grove.io/podcliqueset.grove.io"
 FINALIZER_GROVE_PCLQ = "grove.io/podclique.grove.io"
 FINALIZER_GROVE_PCSG = "grove.io/podcliquescalinggroup.grove.io"
 FINALIZER_GROVE_COMPUTE_DOMAIN = "grove.io/computedomain-finalizer"
 
-# Environment of every container of a managed pod.
+# Environment variables of every container of a managed pod.
 ENV_PCS_NAME = "GROVE_PCS_NAME"
 ENV_PCS_INDEX = "GROVE_PCS_INDEX"
 ENV_PCLQ_NAME = "GROVE_PCLQ_NAME"
@@ -83,7 +84,7 @@ ENV_PCSG_NAME = "GROVE_PCSG_NAME"
 ENV_PCSG_INDEX = "GROVE_PCSG_INDEX"
 ENV_PCSG_TEMPLATE_NUM_PODS = "GROVE_PCSG_TEMPLATE_NUM_PODS"
 
-# Field managers. A backend's is the prefix and its name.
+# Field managers. That of a backend is the prefix followed by the backend's name.
 FIELD_MANAGER_CORE = "core-operator"
 FIELD_MANAGER_LIFECYCLE = "core-operator-lifecycle"
 FIELD_MANAGER_BACKEND_PREFIX = "backend/"
@@ -104,8 +105,8 @@ CONDITION_DISRUPTION_TARGET = "DisruptionTarget"
 # Conditions of a SchedulerBackend: the backend applies Ready, core applies Available.
 CONDITION_AVAILABLE = "Available"
 
-# Conditions of PodCliqueSet, PodClique and PodCliqueScalingGroup beside Ready. The first two
-# are kstatus', so that kubectl wait, Flux and Argo CD understand the objects.
+# Conditions of PodCliqueSet, PodClique and PodCliqueScalingGroup beside Ready. kstatus defines
+# the first two: kubectl wait, Flux and Argo CD read them.
 CONDITION_RECONCILING = "Reconciling"
 CONDITION_STALLED = "Stalled"
 CONDITION_TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
@@ -157,9 +158,9 @@ REASON_TOPOLOGY_IN_SYNC = "InSync"
 REASON_TOPOLOGY_DRIFT = "Drift"
 REASON_TOPOLOGY_NOT_FOUND = "TopologyNotFound"
 
-# Capabilities that core compares with what a gang needs. A record may list others.
+# Capabilities that core compares with what a gang needs. A SchedulerBackend may list others.
 CAPABILITY_GANG = "Gang"
-# Without Gang: an administrator lets gangs be scheduled pod by pod, with no guarantee.
+# Without Gang: the administrator permits scheduling pod by pod, without the gang guarantee.
 CAPABILITY_PLAIN_SCHEDULING = "PlainScheduling"
 CAPABILITY_GROUP_MINIMUMS = "GroupMinimums"
 CAPABILITY_HIERARCHY = "Hierarchy"

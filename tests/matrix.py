@@ -1,10 +1,9 @@
 """`python -m tests.matrix [PART]... [--minutes N]`: the tests for `make test-matrix`, part by part.
 
-A part is a Kubernetes minor or a scheduler, with the programs that it needs, or the fuzz tests with
-twenty times as many cases. Parts that would
-not end in time are left out, and the last lines say which ran, which failed and which were
-left out. What fails is run once more: on a busy machine a deadline may pass in vain, and a
-second failure counts.
+A part is a Kubernetes minor or a scheduler with its programs, or the fuzz tests with twenty times as
+many cases. Parts that do not fit into the given minutes are skipped. The last lines list the parts
+that passed, failed and were skipped. Failed tests run again, because a deadline may pass on a busy
+machine; a second failure counts.
 """
 
 import argparse
@@ -25,7 +24,7 @@ _NOTHING_COLLECTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Tests that are selected by words in their names or parameters."""
+    """Tests that are selected by their names or parameters."""
 
     name: str
     selects: tuple[str, ...]

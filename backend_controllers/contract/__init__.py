@@ -1,1 +1,1 @@
-"""What every backend uses: its declaration and the counting of pods. Pure."""
+"""What every backend uses: its declaration and the counting of pods. It must stay pure."""

@@ -1,11 +1,10 @@
-"""What a backend is: a frozen declaration and pure functions, and nothing that runs.
+"""The declaration of a backend: frozen values and pure functions, nothing that runs.
 
-A scheduler is added by declaring a `Backend`. The generic controllers ask the cluster what
-it serves, let `detect` choose a `Dialect`, and then call the functions of that dialect:
-`translate` says which objects the scheduler needs for a gang, `mirror` says in the
-scheduler's own words how it fares. Both get values and give values: no await, no clock, no
-client. What is true for every scheduler (counting pods, owning objects, conditions, leases,
-metrics) is not asked of a backend, so that no backend can get it wrong.
+A scheduler is added by declaring a `Backend`. The generic controllers discover what the cluster
+serves, let `detect` choose a `Dialect`, and call its functions: `translate` returns the objects that
+the scheduler needs for a gang, `mirror` returns the scheduler's message about it. Both must be pure:
+no await, no clock, no client. What is the same for every scheduler (counting pods, owning objects,
+conditions, Leases, metrics) is not declared, so no backend can get it wrong.
 """
 
 import enum
@@ -17,7 +16,7 @@ from pydantic import ConfigDict
 
 from shared_api import names
 from shared_api.kube.client import Selector
-from shared_api.kube.podgangs import GangTopologyConstraint, PodGang
+from shared_api.kube.podgangs import ObservedPodGang, ObservedTopologyConstraint
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import (
@@ -31,17 +30,17 @@ from shared_api.runtime.watching.predicates import Watched
 
 
 class WhenRefused(enum.Enum):
-    """What to do if the server will not change an object because fields are immutable."""
+    """What to do if the server does not let an object be changed, such as an immutable field."""
 
     REPLACE = "replace"
-    """Delete it and create it anew; bound pods must not mind."""
+    """Delete it and create it again; bound pods must not be affected."""
     KEEP = "keep"
-    """Leave it as it is; the gang says that it runs with an older object."""
+    """Keep it; the gang reports that it runs with an older object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """An object for the scheduler, without owner: the owner reference is added by the writer."""
+    """An object for the scheduler; `ObjectWriter` adds the owner reference."""
 
     resource: Resource
     manifest: JsonObject
@@ -49,24 +48,24 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
-    """Levels that somebody asks for; both may be missing."""
+class PackLevels:
+    """The topology levels of a constraint; both may be missing."""
 
     required: str = ""
     preferred: str = ""
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing is asked for."""
+        """Tell whether there is no level."""
         return not self.required and not self.preferred
 
 
-def pack_of(constraint: GangTopologyConstraint | None) -> Pack:
-    """The levels of a constraint."""
+def pack_of(constraint: ObservedTopologyConstraint | None) -> PackLevels:
+    """Return the levels of a constraint."""
     pack = constraint.pack_constraint if constraint else None
     if pack is None:
-        return Pack()
-    return Pack(pack.required or "", pack.preferred or "")
+        return PackLevels()
+    return PackLevels(pack.required or "", pack.preferred or "")
 
 
 def gang_of_clique(value: Watched) -> tuple[str, str] | None:
@@ -77,53 +76,53 @@ def gang_of_clique(value: Watched) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A gang in the scheduler's words, or why there are none."""
+    """The objects of a gang, or why there are none."""
 
     objects: tuple[Rendered, ...] = ()
-    """In the order in which they are written. Objects of the gang that are not listed go."""
+    """In the order in which they are written. Other objects of the gang are deleted."""
     refusals: tuple[str, ...] = ()
-    """What the gang asks for and the scheduler cannot do; then there are no objects."""
+    """What the gang requires and the scheduler does not support; then there are no objects."""
     remarks: tuple[str, ...] = ()
-    """What is left undone although the gang is accepted, such as a preference."""
+    """What is not applied although the gang is accepted, such as a preference."""
     preparations: tuple[PodPreparation, ...] = ()
     """Patches of the groups' pods, where the preparation is PerGang."""
     lacks: str = ""
-    """Something that it follows from and that is not there yet. Until that comes, which must wake
-    the gang, nothing is written for it or said about it."""
+    """An object that the translation needs and that does not exist yet. Until it does, which must add
+    the gang to the queue, nothing is written for the gang or reported about it."""
     awaits: str = ""
-    """What has to happen before the scheduler may know the gang, where objects come after the
-    release. The gang is accepted and not programmed; its objects are those above, if any."""
+    """What has to happen before the scheduler may see the gang, such as the ungating of its pods. The
+    gang is accepted and not programmed; its objects are those above, if any."""
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What the scheduler says about a gang; counts of pods are not its business here."""
+class Report:
+    """What the scheduler reports about a gang, without counts of pods."""
 
     reason: str = ""
-    """Why the gang is not placed, in CamelCase; empty when the scheduler says nothing."""
+    """Why the gang is not scheduled, in CamelCase; empty without a message."""
     message: str = ""
     """The scheduler's text, cleaned of noise and with its numbers."""
     disruption: str = ""
-    """Who takes the gang's room and why, while that goes on."""
+    """Who preempts the gang and why, while that goes on."""
     disruption_reason: str = ""
-    """The same in one word, in CamelCase; empty when the scheduler has no word for it."""
+    """The reason of the disruption in CamelCase; empty when the scheduler has none."""
     placement_score: float | None = None
-    """How good the placement is, where the scheduler says so."""
+    """How good the placement is, where the scheduler reports it."""
     remarks: tuple[str, ...] = ()
-    """What somebody should know although the gang may be fine, such as a clash."""
+    """Warnings about a gang that may be fine, such as two writers of one object."""
 
 
 class Facts(Protocol):
-    """What a pure function may know beside the gang: a frozen look into the caches."""
+    """What a pure function may read beside the gang: a read-only view of the caches."""
 
     @property
     def pods(self) -> tuple[Pod, ...]:
-        """The pods of the gang, terminating ones left out."""
+        """The pods of the gang that are not terminating."""
         ...
 
     @property
     def leaving(self) -> tuple[Pod, ...]:
-        """Pods that say that they are of the gang and are terminating."""
+        """Pods that have the label of the gang and are terminating."""
         ...
 
     def owned(self, resource: Resource) -> tuple[Watched, ...]:
@@ -135,12 +134,12 @@ class Facts(Protocol):
         ...
 
     def all(self, resource: Resource) -> tuple[Watched, ...]:
-        """All objects of a kind that the dialect only reads; for kinds of which there are few."""
+        """All objects of a kind that the dialect only reads; for kinds with few objects."""
         ...
 
 
-Translate: TypeAlias = Callable[[PodGang, Facts], Translation]
-Mirror: TypeAlias = Callable[[PodGang, Facts], Words]
+Translate: TypeAlias = Callable[[ObservedPodGang, Facts], Translation]
+Mirror: TypeAlias = Callable[[ObservedPodGang, Facts], Report]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +148,19 @@ class Writes:
 
     resource: Resource
     projection: type[Watched]
-    """A msgspec struct with only the fields that `translate` and `mirror` read. Each has a default:
-    an object that shows nothing else is taken for one that we have just made."""
+    """A msgspec struct with only the fields that `translate` and `mirror` read. Each must have a
+    default: an object that has only defaults is one that we have just created."""
     finalizers: tuple[str, ...] = ()
-    """Finalizers of the scheduler that may be taken off an object of ours to replace it."""
-    news: bool = True
-    """Whether a change of its status changes what `mirror` says."""
-    tells: Callable[[Watched], object] | None = None
-    """The part of it that `mirror` has to be asked about anew, where that is not all of it."""
+    """Finalizers of the scheduler that may be removed from an object of ours to replace it."""
+    mirrored: bool = True
+    """Whether a change of its status changes what `mirror` returns."""
+    mirrored_part: Callable[[Watched], object] | None = None
+    """The part of it that `mirror` reads, where that is not all of it."""
     rival: str = ""
-    """Who else writes objects of these names and what to do about it, said where one is not ours."""
+    """Which program writes objects of these names too, and what to do; part of the conflict message."""
 
     def __post_init__(self) -> None:
-        """Refuse a projection without defaults here, and not when the first object comes."""
+        """Fail here for a projection without defaults, and not at the first object."""
         self.projection()
 
 
@@ -173,19 +172,19 @@ class Reads:
     projection: type[Watched]
     selector: Selector = field(default_factory=Selector)
     translated: bool = True
-    """Whether a change may change translations: of the gang that the object is about, or, where
-    it is about none, of all gangs that are not placed yet."""
+    """Whether a change may change translations: of the gang that the object is about, or, without
+    `about`, of all gangs that are not scheduled yet."""
     about: Callable[[Watched], tuple[str, str] | None] | None = None
-    """Namespace and name of the gang that such an object is news about. `mirror` is asked about it
-    anew; without this, about all gangs that are not placed yet."""
+    """Namespace and name of the gang that an object is about: its status is computed again. Without
+    this, the statuses of all gangs that are not scheduled yet."""
     through: Resource | None = None
-    """Where that is not a gang: the kind of what it is, which is read too, and is about one. A kind
-    that is about several things is listed once for each, with the same selector."""
+    """The kind of the object that `about` names, where that is not a gang. That kind must be read too.
+    A kind that is about several things is listed once for each, with the same selector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """Objects made from something else than a gang, such as a topology from its binding."""
+    """Objects computed from something else than a gang, such as a topology from its binding."""
 
     source: Reads
     writes: Writes
@@ -194,12 +193,12 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The form of the scheduler's API that this cluster serves, and how it is spoken."""
+    """The form of the scheduler's API that this cluster serves, and the functions for it."""
 
     name: str
     """Such as `scheduling.k8s.io/v1alpha2`; shown in the record, in metrics and in logs."""
     capabilities: frozenset[str]
-    """What was found, not what is hoped for."""
+    """Those that were found in the cluster."""
     preparation: PodPreparationSpec
     translate: Translate
     mirror: Mirror
@@ -207,36 +206,36 @@ class Dialect:
     reads: tuple[Reads, ...] = ()
     companions: tuple[Companion, ...] = ()
     follows_pods: bool = False
-    """Whether a gang is translated again when its pods are released, bound or lost."""
-    heeds_held_pods: bool = True
-    """Whether a translation may follow from pods that are not released. Where it does not, a gang is
-    not translated again when it refers to its members for the first time."""
+    """Whether a gang is translated again when its pods are ungated, bound or lost."""
+    heeds_gated_pods: bool = True
+    """Whether a translation may depend on gated pods. Where it does not, a gang is not translated again
+    when it refers to its members for the first time."""
     surplus_stands_in: bool = False
-    """Whether the scheduler takes any pods of a group for its minimum, and not only the members."""
+    """Whether any pods of a group make up its minimum for the scheduler, and not only the members."""
     warning: str = ""
     """What users of this backend must know, such as that gangs are not guaranteed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The scheduler's API is not there or too old. The process waits for it."""
+    """The scheduler's API is not installed or too old. The process waits for it."""
 
     missing: str
-    """What was looked for and not found."""
+    """What was not found."""
     remedy: str
-    """What an administrator does about it."""
+    """What an administrator must do."""
     preparation: PodPreparationSpec
-    """How pods will probably be prepared, for the record to be complete."""
+    """How pods will probably be prepared."""
     capabilities: frozenset[str] = frozenset({names.CAPABILITY_GANG})
-    """What will probably be found. Gangs then wait for a backend that is not ready, and are not told
-    that it could never serve them."""
+    """What will probably be found. Gangs then wait for a backend that is not ready, instead of being
+    reported as unsupported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A create that is not carried out, to see whether the server keeps a field.
+    """A dry-run create that shows whether the server keeps a field.
 
-    Fields of disabled features are dropped without an error, so asking is the only way.
+    The server drops fields of disabled features without an error, so there is no other way.
     """
 
     name: str
@@ -248,19 +247,19 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What a backend wants to know about the cluster."""
+    """What a backend asks discovery for."""
 
     groups: tuple[str, ...] = ()
-    """API groups whose versions and resources are looked up."""
+    """API groups whose versions and resources are requested."""
     definitions: tuple[str, ...] = ()
     """Names of CustomResourceDefinitions whose schemas are read."""
     probes: Callable[["Served"], tuple[Probe, ...]] = lambda _: ()
-    """Asked after the rest is known, since a probe needs a version that is served."""
+    """Called after the rest is known, since a probe needs a version that is served."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The answers."""
+    """What the cluster serves."""
 
     resources: frozenset[tuple[str, str, str]] = frozenset()
     """Group, version and plural of everything served in the groups and definitions."""
@@ -269,43 +268,47 @@ class Served:
     kept: frozenset[str] = frozenset()
     """Names of the probes whose field was kept."""
     kubernetes: str = ""
-    """The server's version, for messages only: it says nothing about what is enabled."""
+    """The server's version, for messages only: it does not decide what is enabled."""
 
     def has(self, resource: Resource) -> bool:
         """Tell whether a kind is served."""
         return (resource.group, resource.version, resource.plural) in self.resources
 
-    def has_field(self, resource: Resource, *path: str) -> bool:
-        """Tell whether the schema of a custom resource has a field; lists are looked into."""
+    def schema_of(self, resource: Resource, *path: str) -> Mapping[str, object] | None:
+        """Return the schema of a field of a custom resource; lists are passed through."""
         node: object = self.schemas.get((resource.group, resource.version, resource.plural))
         for name in path:
             while isinstance(node, Mapping) and "items" in node:
                 node = node["items"]
             properties = node.get("properties") if isinstance(node, Mapping) else None
             node = properties.get(name) if isinstance(properties, Mapping) else None
-        return node is not None
+        return node if isinstance(node, Mapping) else None
+
+    def has_field(self, resource: Resource, *path: str) -> bool:
+        """Tell whether the schema of a custom resource has a field."""
+        return self.schema_of(resource, *path) is not None
 
 
 class Options(KubeModel):
-    """Settings of one backend; most have some of their own."""
+    """Settings of one backend; most backends add some."""
 
-    # A misspelt setting that is silently ignored is the worst kind.
+    # A misspelt setting must fail, not be ignored.
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A scheduler that gangs can be given to."""
+    """A scheduler that can serve gangs."""
 
     name: str
     scheduler_names: tuple[str, ...]
-    """Globs of the pods' schedulerName that this backend answers for."""
+    """Globs of the pods' schedulerName that this backend serves."""
     scheduling_gate: str
     questions: Questions
     detect: Callable[[Served, Options], Dialect | Absent]
-    """Chooses the dialect. The options are of the type below."""
+    """Choose the dialect. The options have the type below."""
     options: type[Options] = Options
     pod_keys: tuple[str, ...] | None = None
-    """Labels and annotations that its preparations set: whole keys, or a domain as `example.com/`. Its
-    ClusterRole must grant the same ones, and the policies compare them."""
+    """Labels and annotations that its preparations set: keys, or a domain such as `example.com/`. Its
+    ClusterRole must grant the same ones; admission policies compare them."""
     release: ReleaseRules = field(default_factory=ReleaseRules)

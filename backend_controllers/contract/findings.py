@@ -1,7 +1,6 @@
 """What a translator finds wrong with a gang, collected so that a user reads all of it at once.
 
-A refusal keeps the gang from being written; a remark names something that is not applied. It is
-filled by one translation and read at its end.
+A refusal prevents the objects of the gang; a remark names something that is not applied.
 """
 
 from dataclasses import dataclass, field

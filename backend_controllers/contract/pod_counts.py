@@ -1,10 +1,8 @@
-"""How far the pods of a gang are, counted the same way for every scheduler.
+"""How many pods of a gang are scheduled and ready, counted the same way for every scheduler.
 
-A pod counts for the group that refers to it, while it neither ended nor is going away. Where
-the scheduler keeps surplus pods apart only members count: surplus may be placed while the gang
-is not, so it proves nothing. Where all pods of a group are alike to it, any of them make up the
-minimum. A member is told by its index, which is below the group's minimum; a pod to which nobody
-gave an index was made by hand and counts as a member.
+A live pod counts for the group that refers to it. Where the scheduler keeps surplus pods apart, only
+members count: surplus may be scheduled while the gang is not. Where it does not, any pods make up
+the minimum. A member has an index below the group's minimum (`Pod.is_member`), as in core.
 """
 
 from collections import Counter
@@ -13,15 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from shared_api import names
-from shared_api.kube.podgangs import PodGang, PodGroup
+from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGroup
 from shared_api.kube.pods import Pod
 
-_ENDED = frozenset({"Failed", "Succeeded"})
 _GROUPS_SHOWN = 8
 
 
 class GroupCount(msgspec.Struct, frozen=True, gc=False):
-    """How many members of a group are how far."""
+    """How many members of a group are scheduled and ready."""
 
     name: str
     minimum: int
@@ -37,7 +34,7 @@ class GangCount(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_scheduled(self) -> bool:
-        """Tell whether every group has its minimum placed."""
+        """Tell whether every group has its minimum scheduled."""
         return all(group.scheduled >= group.minimum for group in self.groups)
 
     @property
@@ -68,24 +65,24 @@ class GangCount(msgspec.Struct, frozen=True, gc=False):
         return f"{text} ({', '.join(parts)})"
 
     def _short(self, group: str) -> str:
-        """The group without the name of its gang, which people know already."""
+        """The name of a group without that of its gang."""
         return group.removeprefix(f"{self.gang}-")
 
 
-def count(gang: PodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False) -> GangCount:
-    """How far these pods of a gang are."""
-    placed = {pod.metadata.name: pod for pod in pods if pod.spec.node_name and is_live(pod)}
-    groups = tuple(
-        _count(group, placed, anybody=surplus_stands_in) for group in gang.spec.podgroups
-    )
+def count(
+    gang: ObservedPodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False
+) -> GangCount:
+    """Count these pods of a gang."""
+    bound = {pod.metadata.name: pod for pod in pods if pod.is_bound and pod.is_live}
+    groups = tuple(_count(group, bound, anybody=surplus_stands_in) for group in gang.spec.podgroups)
     return GangCount(gang.metadata.name, groups)
 
 
-def _count(group: PodGroup, placed: dict[str, Pod], *, anybody: bool) -> GroupCount:
+def _count(group: ObservedPodGroup, bound: dict[str, Pod], *, anybody: bool) -> GroupCount:
     scheduled = ready = 0
-    for reference in group.pod_references if placed else ():
-        pod = placed.get(reference.name)
-        if pod is None or not (anybody or is_member(pod, group.min_replicas)):
+    for reference in group.pod_references if bound else ():
+        pod = bound.get(reference.name)
+        if pod is None or not (anybody or pod.is_member(group.min_replicas)):
             continue
         scheduled += 1
         ready += pod.is_ready
@@ -98,20 +95,7 @@ def group_of(pod: Pod) -> str:
     return pod.metadata.labels.get(names.LABEL_PODCLIQUE, "")
 
 
-def members_are_ungated(gang: PodGang, pods: Iterable[Pod]) -> bool:
+def members_are_ungated(gang: ObservedPodGang, pods: Iterable[Pod]) -> bool:
     """Tell whether every group has its minimum of ungated pods: only then schedulers try a gang."""
-    free = Counter(
-        group_of(pod) for pod in pods if not pod.is_gated and pod.status.phase not in _ENDED
-    )
+    free = Counter(group_of(pod) for pod in pods if not pod.is_gated and not pod.has_ended)
     return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)
-
-
-def is_live(pod: Pod) -> bool:
-    """Tell whether a pod neither ended nor is going away."""
-    return not pod.metadata.is_terminating and pod.status.phase not in _ENDED
-
-
-def is_member(pod: Pod, minimum: int) -> bool:
-    """Tell whether the gang cannot do without this pod."""
-    index = pod.metadata.labels.get(names.LABEL_POD_INDEX, "")
-    return not (index.isdecimal() and index.isascii()) or int(index) < minimum

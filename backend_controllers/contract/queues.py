@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 
 _LISTED = 8
 
 
-def named_queue(gang: PodGang, *keys: str) -> str | None:
+def named_queue(gang: ObservedPodGang, *keys: str) -> str | None:
     """Return the queue that a gang names: by a label first, then by an annotation."""
     labels, annotations = gang.metadata.labels, gang.metadata.annotations
     named = (*(labels.get(key) for key in keys), *(annotations.get(key) for key in keys))

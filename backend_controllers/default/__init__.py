@@ -1,10 +1,9 @@
 """The `default` backend: gangs by kube-scheduler's own gang scheduling.
 
-Kubernetes changed this API with every minor, without conversion, and has it switched off by
-default. Which form is spoken follows from what the API server serves: a Workload alone
-(1.35), a Workload and one PodGroup for the minimum of all groups (1.36, 1.37), or a tree of
-CompositePodGroups with a PodGroup per group (1.37 with the alpha gate). Everything in this
-package is a pure function of the gang and of the facts that it is given.
+Kubernetes changed this API with every minor version, without conversion, and disables it by
+default. What the API server serves decides the form of a gang: a Workload alone (1.35), a Workload
+and one PodGroup for the minimum of all groups (1.36, 1.37), or a tree of CompositePodGroups with a
+PodGroup per group (1.37 with the alpha gate). All modules are pure.
 """
 
 from backend_controllers.contract.declaration import Backend

@@ -1,8 +1,8 @@
-"""Which form of the API this cluster serves; found by asking, never from its version.
+"""Which form of the API this cluster serves; found by discovery, never from the server's version.
 
-A version of the group is served only if the API server has the feature gate as well as the
-runtime configuration, and fields with gates of their own are dropped without a word, so those
-are probed. The gates of kube-scheduler cannot be seen from here; `mirroring` notices some.
+A version of the group is served only if the API server has the feature gate and the runtime
+configuration. Fields with their own gates are dropped without an error, so those are probed. The
+gates of kube-scheduler cannot be read; `mirroring` notices some that are missing.
 """
 
 import functools
@@ -17,8 +17,10 @@ from backend_controllers.contract.declaration import (
     Served,
     Writes,
 )
+from backend_controllers.contract.detecting import GANG
+from backend_controllers.contract.manifests import manifest
 from backend_controllers.default import membership, merged, mirroring, plain, tree
-from backend_controllers.default.gang_form import Features
+from backend_controllers.default.gang_form import GangApiFeatures
 from backend_controllers.default.options import DefaultOptions, WithoutGangSupport
 from backend_controllers.default.served import (
     COMPOSITE_POD_GROUPS,
@@ -30,8 +32,8 @@ from backend_controllers.default.served import (
     WORKLOADS_V1ALPHA2,
     WORKLOADS_V1BETA1,
     CompositePodGroup,
-    PodGroup,
     Workload,
+    WorkloadPodGroup,
 )
 from shared_api import names
 from shared_api.kube.resources import Resource
@@ -40,9 +42,7 @@ from shared_api.models import JsonObject
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
 PRIORITY = "WorkloadAwarePreemption"
 
-_GANG = frozenset(
-    {names.CAPABILITY_GANG, names.CAPABILITY_GROUP_MINIMUMS, names.CAPABILITY_ELASTIC_SURPLUS}
-)
+_GANG = GANG | {names.CAPABILITY_GROUP_MINIMUMS}
 _WORKLOAD = "kube-apiserver --feature-gates={api} --runtime-config={served}, kube-scheduler --feature-gates={scheduler}"
 _CONTROLLERS = ", kube-controller-manager --feature-gates=GenericWorkload=true"
 _FLAGS = {
@@ -69,11 +69,11 @@ _MINOR = re.compile(r"v?(\d+)\.(\d+)")
 
 
 def probes(served: Served) -> tuple[Probe, ...]:
-    """Ask whether the fields of further gates are kept."""
+    """Return the probes for fields with their own gates."""
     if served.has(POD_GROUPS_V1BETA1):
         return (_probe_topology(POD_GROUPS_V1BETA1),)
     if served.has(POD_GROUPS_V1ALPHA2):
-        # With the gate on, admission works out the priority of every PodGroup.
+        # If the gate is on, admission sets the priority of every PodGroup.
         priority = Probe(
             PRIORITY,
             POD_GROUPS_V1ALPHA2,
@@ -88,14 +88,17 @@ QUESTIONS = Questions(groups=(GROUP,), probes=probes)
 
 
 def detect(served: Served, options: Options) -> Dialect | Absent:
-    """Choose the newest form that is served."""
+    """Choose the newest form that the cluster serves."""
     chosen = options if isinstance(options, DefaultOptions) else DefaultOptions()
     if served.has(WORKLOADS_V1BETA1) and served.has(POD_GROUPS_V1BETA1):
         if served.has(COMPOSITE_POD_GROUPS) and TOPOLOGY in served.kept:
             return _tree(chosen)
-        return _merged_v1beta1(chosen, served)
+        features = GangApiFeatures(topology=TOPOLOGY in served.kept, priority=True)
+        return _merged(chosen, POD_GROUPS_V1BETA1, merged.POD_GROUP_V1BETA1, features)
     if served.has(WORKLOADS_V1ALPHA2) and served.has(POD_GROUPS_V1ALPHA2):
-        return _merged_v1alpha2(chosen, served)
+        kept = served.kept
+        features = GangApiFeatures(topology=TOPOLOGY in kept, priority=PRIORITY in kept)
+        return _merged(chosen, POD_GROUPS_V1ALPHA2, merged.POD_GROUP_V1ALPHA2, features)
     if served.has(WORKLOADS_V1ALPHA1):
         return _workload_only(chosen)
     if chosen.without_gang_support is WithoutGangSupport.PLAIN_SCHEDULING:
@@ -105,7 +108,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
 
 
 def remedy(kubernetes: str) -> str:
-    """What an administrator does, for the version that the server says it has."""
+    """Return what an administrator must do, given the server's version."""
     found = _MINOR.match(kubernetes)
     version = (int(found[1]), int(found[2])) if found else (0, 0)
     flags = _FLAGS.get(f"{version[0]}.{version[1]}")
@@ -119,82 +122,77 @@ def remedy(kubernetes: str) -> str:
     return f"{advice}; or set withoutGangSupport: PlainScheduling to run gangs without a guarantee"
 
 
+def _merged(
+    options: DefaultOptions, pod_groups: Resource, form: merged.Form, features: GangApiFeatures
+) -> Dialect:
+    resize = {names.CAPABILITY_RESIZE_IN_PLACE} if pod_groups == POD_GROUPS_V1BETA1 else set()
+    return Dialect(
+        name=pod_groups.api_version,
+        capabilities=_GANG | _found(features) | resize,
+        preparation=membership.in_gang(options.scheduler_name),
+        translate=functools.partial(merged.translate, form, features),
+        mirror=functools.partial(mirroring.mirror_groups, pod_groups),
+        writes=_writes(pod_groups),
+        heeds_gated_pods=False,
+    )
+
+
 def _workload_only(options: DefaultOptions) -> Dialect:
     return Dialect(
         name=WORKLOADS_V1ALPHA1.api_version,
         capabilities=_GANG,
         preparation=membership.in_workload(options.scheduler_name),
-        translate=functools.partial(merged.translate, merged.WORKLOAD_ONLY, Features()),
+        translate=functools.partial(merged.translate, merged.WORKLOAD_ONLY, GangApiFeatures()),
         mirror=mirroring.mirror_pods,
-        writes=(Writes(WORKLOADS_V1ALPHA1, Workload, news=False),),
-        heeds_held_pods=False,
-    )
-
-
-def _merged_v1alpha2(options: DefaultOptions, served: Served) -> Dialect:
-    features = Features(topology=TOPOLOGY in served.kept, priority=PRIORITY in served.kept)
-    return Dialect(
-        name=POD_GROUPS_V1ALPHA2.api_version,
-        capabilities=_GANG | _found(features),
-        preparation=membership.in_gang(options.scheduler_name),
-        translate=functools.partial(merged.translate, merged.POD_GROUP_V1ALPHA2, features),
-        mirror=functools.partial(mirroring.mirror_groups, POD_GROUPS_V1ALPHA2),
-        writes=_writes(WORKLOADS_V1ALPHA2, POD_GROUPS_V1ALPHA2),
-        heeds_held_pods=False,
-    )
-
-
-def _merged_v1beta1(options: DefaultOptions, served: Served) -> Dialect:
-    features = Features(topology=TOPOLOGY in served.kept, priority=True)
-    return Dialect(
-        name=POD_GROUPS_V1BETA1.api_version,
-        capabilities=_GANG | _found(features) | {names.CAPABILITY_RESIZE_IN_PLACE},
-        preparation=membership.in_gang(options.scheduler_name),
-        translate=functools.partial(merged.translate, merged.POD_GROUP_V1BETA1, features),
-        mirror=functools.partial(mirroring.mirror_groups, POD_GROUPS_V1BETA1),
-        writes=_writes(WORKLOADS_V1BETA1, POD_GROUPS_V1BETA1),
-        heeds_held_pods=False,
+        writes=(Writes(WORKLOADS_V1ALPHA1, Workload, mirrored=False),),
+        heeds_gated_pods=False,
     )
 
 
 def _tree(options: DefaultOptions) -> Dialect:
-    whole = _found(Features(topology=True, priority=True))
-    composites = Writes(COMPOSITE_POD_GROUPS, CompositePodGroup, news=False)
-    workloads, pod_groups = _writes(WORKLOADS_V1BETA1, POD_GROUPS_V1BETA1)
+    workloads, pod_groups = _writes(POD_GROUPS_V1BETA1)
+    nested = {
+        names.CAPABILITY_HIERARCHY,
+        names.CAPABILITY_RESIZE_IN_PLACE,
+        names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP,
+        names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET,
+    }
     return Dialect(
         name=f"{POD_GROUPS_V1BETA1.api_version}+{COMPOSITE_POD_GROUPS.version}",
-        capabilities=_GANG
-        | whole
-        | {
-            names.CAPABILITY_HIERARCHY,
-            names.CAPABILITY_RESIZE_IN_PLACE,
-            names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP,
-            names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET,
-        },
+        capabilities=_GANG | _found(GangApiFeatures(topology=True, priority=True)) | nested,
         preparation=membership.in_leaf(options.scheduler_name),
         translate=tree.translate,
         mirror=functools.partial(
             mirroring.mirror_groups, POD_GROUPS_V1BETA1, surplus_stands_in=True
         ),
-        writes=(workloads, composites, pod_groups),
-        heeds_held_pods=False,
+        writes=(
+            workloads,
+            Writes(COMPOSITE_POD_GROUPS, CompositePodGroup, mirrored=False),
+            pod_groups,
+        ),
+        heeds_gated_pods=False,
         surplus_stands_in=True,
     )
 
 
-def _found(features: Features) -> frozenset[str]:
-    found = set()
-    if features.topology:
-        found.add(names.CAPABILITY_TOPOLOGY_REQUIRED_GANG)
-    if features.priority:
-        found.add(names.CAPABILITY_PRIORITY)
-    return frozenset(found)
+def _found(features: GangApiFeatures) -> frozenset[str]:
+    found = {
+        names.CAPABILITY_TOPOLOGY_REQUIRED_GANG: features.topology,
+        names.CAPABILITY_PRIORITY: features.priority,
+    }
+    return frozenset(name for name, is_found in found.items() if is_found)
 
 
-def _writes(workloads: Resource, pod_groups: Resource) -> tuple[Writes, Writes]:
+def _writes(pod_groups: Resource) -> tuple[Writes, Writes]:
+    is_beta = pod_groups == POD_GROUPS_V1BETA1
     return (
-        Writes(workloads, Workload, news=False),
-        Writes(pod_groups, PodGroup, finalizers=(PROTECTION,), tells=mirroring.failures_of),
+        Writes(WORKLOADS_V1BETA1 if is_beta else WORKLOADS_V1ALPHA2, Workload, mirrored=False),
+        Writes(
+            pod_groups,
+            WorkloadPodGroup,
+            finalizers=(PROTECTION,),
+            mirrored_part=mirroring.failures_of,
+        ),
     )
 
 
@@ -207,9 +205,4 @@ def _probe_topology(resource: Resource) -> Probe:
 
 
 def _group(resource: Resource, spec: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {"name": "podgang-probe", "namespace": "default"},
-        "spec": spec,
-    }
+    return manifest(resource, "podgang-probe", "default", spec)

@@ -1,21 +1,20 @@
 """How a pod joins its gang, and which pods of a gang have not joined.
 
-A pod names its group when it is created and cannot change that. The names contain the gang's
-UID: a PodGroup is held by a finalizer while a pod names it, so that one of a deleted gang may
-be there for long, and the gang that follows under the same name must not meet it.
+A pod names its group when it is created and cannot change that. The names contain the gang's UID:
+a finalizer keeps a PodGroup while a pod names it, so the PodGroup of a deleted gang may exist for
+long. A new gang of the same name must not use it.
 
-A pod that was created before its gang got this UID, before the API was served, or while it
-was still above the minimum, is not in the group and never will be. Counting on it would make
-the group wait for ever. Each member therefore carries what it joined as an annotation (the
-field itself has a different form in every version). A pod that has a node and did not join is
-not asked for again; one that has no node never lowers what the group asks for.
+A pod is not in the group, and never will be, if it was created before its gang got this UID,
+before the API was served, or while it was above the minimum. A group that counts it would wait
+forever. So each member has an annotation with the group that it joined (the field itself differs
+between versions). A bound pod that did not join lowers what the group requests. A pod without a
+node never does.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import (
     PodPatch,
@@ -33,83 +32,79 @@ EMBEDDED_GROUP = "gang"
 
 _GANG = "{gang}-{gangUID}"
 _LEAF = "{gang}-{gangUID}-{group}"
-_ENDED = frozenset({"Failed", "Succeeded"})
 
-Joined = Callable[[PodGang, str], str]
-"""What the annotation of a member of a gang says, given the name of its group."""
+Joined = Callable[[ObservedPodGang, str], str]
+"""Returns the annotation of a member of a gang, given the name of its group."""
 
 
-def gang_name(gang: PodGang) -> str:
-    """The name of what stands for a whole gang."""
+def gang_name(gang: ObservedPodGang) -> str:
+    """Return the name of the object of a whole gang."""
     return f"{gang.metadata.name}-{gang.metadata.uid}"
 
 
-def part_name(gang: PodGang, part: str) -> str:
-    """The name of what stands for one group, or one set of groups, of a gang."""
+def part_name(gang: ObservedPodGang, part: str) -> str:
+    """Return the name of the object of one group, or of one set of groups."""
     return f"{gang_name(gang)}-{part}"
 
 
-def joined_workload(gang: PodGang, _group: str) -> str:
-    """Membership as in 1.35."""
+def joined_workload(gang: ObservedPodGang, _group: str) -> str:
+    """Return the annotation of a member in 1.35."""
     return f"workload/{gang_name(gang)}"
 
 
-def joined_gang(gang: PodGang, _group: str) -> str:
-    """Membership in the one PodGroup of a gang."""
+def joined_gang(gang: ObservedPodGang, _group: str) -> str:
+    """Return the annotation of a member of the one PodGroup of a gang."""
     return f"podgroup/{gang_name(gang)}"
 
 
-def joined_leaf(gang: PodGang, group: str) -> str:
-    """Membership in the PodGroup of one group."""
+def joined_leaf(gang: ObservedPodGang, group: str) -> str:
+    """Return the annotation of a member of the PodGroup of one group."""
     return f"podgroup/{part_name(gang, group)}"
 
 
 def in_workload(scheduler: str) -> PodPreparationSpec:
-    """Members join the Workload, the others stay outside."""
+    """Return the preparation by which members join the Workload and surplus pods do not."""
     reference = WorkloadReference(name=_GANG, pod_group=EMBEDDED_GROUP)
     spec = PodSpecPatch(scheduler_name=scheduler, workload_ref=reference)
-    return _prepared(f"workload/{_GANG}", spec, plain(scheduler).members)
+    return _static(f"workload/{_GANG}", spec, surplus=plain(scheduler).members)
 
 
 def in_gang(scheduler: str) -> PodPreparationSpec:
-    """Members join the one PodGroup of the gang, the others stay outside.
+    """Return the preparation by which members join the PodGroup of the gang.
 
-    Were they in it, the surplus of one group could stand in for the minimum of another.
+    Surplus pods stay outside: inside, the surplus of one group could fill the minimum of another.
     """
-    spec = PodSpecPatch(
-        scheduler_name=scheduler, scheduling_group=SchedulingGroup(pod_group_name=_GANG)
-    )
-    return _prepared(f"podgroup/{_GANG}", spec, plain(scheduler).members)
+    group = SchedulingGroup(pod_group_name=_GANG)
+    spec = PodSpecPatch(scheduler_name=scheduler, scheduling_group=group)
+    return _static(f"podgroup/{_GANG}", spec, surplus=plain(scheduler).members)
 
 
 def in_leaf(scheduler: str) -> PodPreparationSpec:
-    """All pods join the PodGroup of their group."""
-    spec = PodSpecPatch(
-        scheduler_name=scheduler, scheduling_group=SchedulingGroup(pod_group_name=_LEAF)
+    """Return the preparation by which all pods join the PodGroup of their group."""
+    group = SchedulingGroup(pod_group_name=_LEAF)
+    return _static(
+        f"podgroup/{_LEAF}", PodSpecPatch(scheduler_name=scheduler, scheduling_group=group)
     )
-    return _prepared(f"podgroup/{_LEAF}", spec, None)
 
 
 def plain(scheduler: str) -> PodPreparationSpec:
-    """Pods that belong to nothing."""
+    """Return the preparation of pods that join nothing."""
     patch = PodPatch(spec=PodSpecPatch(scheduler_name=scheduler))
     return PodPreparationSpec(mode=PreparationMode.STATIC, members=patch)
 
 
-def _prepared(joined: str, spec: PodSpecPatch, surplus: PodPatch | None) -> PodPreparationSpec:
+def _static(joined: str, spec: PodSpecPatch, **surplus: PodPatch | None) -> PodPreparationSpec:
     members = PodPatch(annotations={ANNOTATION_JOINED: joined}, spec=spec)
-    if surplus is None:
-        return PodPreparationSpec(mode=PreparationMode.STATIC, members=members)
-    return PodPreparationSpec(mode=PreparationMode.STATIC, members=members, surplus=surplus)
+    return PodPreparationSpec(mode=PreparationMode.STATIC, members=members, **surplus)
 
 
 def members(
-    gang: PodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False
+    gang: ObservedPodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False
 ) -> tuple[tuple[str, Pod], ...]:
-    """The pods that the gang cannot do without, each with the name of its group.
+    """Return the pods that count for the minimum, each with the name of its group.
 
-    Where surplus stands in for them these are all pods. A pod to which nobody gave an index was
-    made by hand and counts as a member.
+    If surplus pods may fill the minimum, these are all pods. A pod without an index was created by
+    hand and counts as a member.
     """
     group_of = {
         reference.name: group for group in gang.spec.podgroups for reference in group.pod_references
@@ -118,37 +113,19 @@ def members(
         (group.name, pod)
         for pod in pods
         if (group := group_of.get(pod.metadata.name)) is not None
-        and pod.status.phase not in _ENDED
-        and (surplus_stands_in or _index(pod) < group.min_replicas)
+        and not pod.has_ended
+        and (surplus_stands_in or (pod.index or 0) < group.min_replicas)
     )
 
 
-def outsiders(gang: PodGang, pods: Sequence[Pod], joined: Joined) -> Counter[str]:
-    """How many members of each group have a node and can never join it.
+def outsiders(gang: ObservedPodGang, pods: Sequence[Pod], joined: Joined) -> Counter[str]:
+    """Count the bound members of each group that can never join it.
 
-    Those without a node do not count: core recreates them, or they get a node by themselves.
-    Would they lower the minimum, the others could start without them.
+    Members without a node do not count: core recreates them, or they get a node by themselves. If
+    they lowered the minimum, the others could start without them.
     """
     return Counter(
         group
         for group, pod in members(gang, pods)
-        if is_bound(pod) and pod.metadata.annotations.get(ANNOTATION_JOINED) != joined(gang, group)
+        if pod.is_bound and pod.metadata.annotations.get(ANNOTATION_JOINED) != joined(gang, group)
     )
-
-
-def is_bound(pod: Pod) -> bool:
-    """Tell whether a pod has a node."""
-    return bool(pod.spec.node_name)
-
-
-def groups_below(gang: PodGang, groups: Iterable[str]) -> frozenset[str]:
-    """The groups whose minimum is not reached by pods of these groups."""
-    found = Counter(groups)
-    return frozenset(
-        group.name for group in gang.spec.podgroups if found[group.name] < group.min_replicas
-    )
-
-
-def _index(pod: Pod) -> int:
-    label = pod.metadata.labels.get(names.LABEL_POD_INDEX, "")
-    return int(label) if label.isdecimal() and label.isascii() else 0

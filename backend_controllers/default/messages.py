@@ -1,10 +1,9 @@
-"""Takes the noise out of what kube-scheduler says, and keeps its numbers.
+"""Messages of kube-scheduler without noise, with their numbers.
 
-The scheduler chains the answers of all its plugins: what they tried in vain, that a group
-which cannot be placed is unschedulable, which preemption was not attempted. What a person can
-act on is which nodes were short of what, how many pods found room, and errors. A text that is
-nothing but noise becomes empty. One such is that pods wait for the others: it is written
-while the gates of a gang go one after the other, and says nothing about the gang.
+The scheduler joins the messages of all its plugins: failed attempts, that an unschedulable group
+is unschedulable, preemptions that were not tried. People need the nodes that lack a resource, how
+many pods fit, and errors. A message with only noise becomes empty. One example is that pods wait
+for the others: it is written while a gang is ungated pod by pod, and means nothing for the gang.
 """
 
 import re
@@ -19,9 +18,9 @@ _NOISE = re.compile(
             r"one or more plugins asked to wait and no plugin rejected pod",
             r"workload aware preemption is not supported for pod groups with scheduling constraints",
             r"No preemption victims found for incoming \w+",
-            # Without topology there is one placement, the cluster.
+            # Without topology the cluster is the only placement.
             r"(?<!\d)0/1 placements are available",
-            # To the end: it repeats the nodes, each with why nobody there can be preempted.
+            # To the end: it repeats the nodes, each with why no pod there can be preempted.
             r"(pod group )?preemption: (?!found a placement).*",
         )
     )
@@ -32,23 +31,23 @@ _SEPARATORS = re.compile(r"\s*[,.;](?:\s*[,.;])+\s*")
 _NODES = re.compile(r"\d+/\d+ nodes are available")
 _PRIORITY = "should have the same priority"
 _PRIORITY_HINT = (
-    "set spec.template.priorityClassName of the PodCliqueSet, for all its pods to share it"
+    "Set spec.template.priorityClassName of the PodCliqueSet, so that all its pods have the same"
 )
 
 
 def cleaned(text: str) -> str:
-    """What is worth telling of a text; empty if nothing is."""
-    told = _MIN_COUNT.sub(_fitting, _NOISE.sub("", _FOUND_VICTIMS.sub("", text)))
-    told = _SEPARATORS.sub(", ", " ".join(told.split())).strip(" ,.;")
-    return f"{told}; {_PRIORITY_HINT}" if _PRIORITY in told else told
+    """Return a message without noise; empty if it has nothing else."""
+    kept = _MIN_COUNT.sub(_fitting, _NOISE.sub("", _FOUND_VICTIMS.sub("", text)))
+    kept = _SEPARATORS.sub(", ", " ".join(kept.split())).strip(" ,.;")
+    return f"{kept}. {_PRIORITY_HINT}" if _PRIORITY in kept else kept
 
 
 def names_nodes(text: str) -> bool:
-    """Tell whether a text says which nodes were short of what."""
+    """Tell whether a message says which nodes lack what."""
     return _NODES.search(text) is not None
 
 
 def _fitting(counts: re.Match[str]) -> str:
-    wanted, placed, untried = counts.groups()
-    text = f"{placed} of {wanted} pods fit"
+    needed, fitting, untried = counts.groups()
+    text = f"{fitting} of {needed} pods fit"
     return text if untried == "0" else f"{text}, {untried} not tried"

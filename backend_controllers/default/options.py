@@ -11,7 +11,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class WithoutGangSupport(StrEnum):
-    """What becomes of gangs where the cluster cannot guarantee them."""
+    """What happens to gangs if the cluster cannot guarantee them."""
 
     REFUSE = "Refuse"
     PLAIN_SCHEDULING = "PlainScheduling"
@@ -22,7 +22,7 @@ class DefaultOptions(Options):
 
     without_gang_support: WithoutGangSupport = WithoutGangSupport.REFUSE
     """Refuse: gangs wait until the cluster serves gang scheduling. PlainScheduling: their pods are
-    scheduled one by one, with nothing guaranteed, and the gangs say so."""
+    scheduled one by one without a guarantee, and the gangs report that."""
 
     scheduler_name: Annotated[str, Field(min_length=1, max_length=253)] = DEFAULT_SCHEDULER
-    """Profile of kube-scheduler that the pods are given to; all pods of a gang must share one."""
+    """Profile of kube-scheduler for the pods; all pods of a gang must have the same one."""

@@ -1,20 +1,19 @@
-"""Gangs where the cluster cannot guarantee them, for those who would rather run than wait.
+"""Gangs in a cluster without gang scheduling, for users who prefer to run without a guarantee.
 
-Nothing is written for the scheduler, and every gang and the record say that nothing is
-guaranteed. A gang that asks for a topology is still refused: that would not be less of what
-was asked for, but something else.
+Nothing is written for the scheduler, and every gang and the Backend object report that nothing is
+guaranteed. A gang that requires a topology is still rejected: without it the pods would run in
+the wrong place.
 """
 
 import functools
 
 from backend_controllers.contract.declaration import Dialect, Facts, Translation
-from backend_controllers.default import gang_form as asking
 from backend_controllers.default import membership, mirroring
-from backend_controllers.default.gang_form import Counts, Features
+from backend_controllers.default.gang_form import Counts, GangApiFeatures, remarks
 from backend_controllers.default.options import DefaultOptions
 from backend_controllers.default.topology import one_key
 from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 
 NAME = "plain-scheduling"
 NOT_A_GANG = (
@@ -23,7 +22,7 @@ NOT_A_GANG = (
 
 
 def dialect(options: DefaultOptions, why: str) -> Dialect:
-    """No objects, no guarantee."""
+    """Return the dialect without objects and without a guarantee."""
     return Dialect(
         name=NAME,
         capabilities=frozenset({names.CAPABILITY_PLAIN_SCHEDULING}),
@@ -35,10 +34,11 @@ def dialect(options: DefaultOptions, why: str) -> Dialect:
     )
 
 
-def translate(gang: PodGang, facts: Facts) -> Translation:
-    """Say that it is no gang."""
+def translate(gang: ObservedPodGang, facts: Facts) -> Translation:
+    """Remark that the pods are no gang."""
     del facts
     refusals = one_key(gang, supported=False).refusals
     if refusals:
         return Translation(refusals=refusals)
-    return Translation(remarks=(NOT_A_GANG, *asking.remarks(gang, Counts({}, 0), Features())))
+    others = remarks(gang, Counts({}, 0), GangApiFeatures())
+    return Translation(remarks=(NOT_A_GANG, *others))

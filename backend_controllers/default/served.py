@@ -1,7 +1,7 @@
-"""The kinds of `scheduling.k8s.io` that are written, by version, and what is read of them.
+"""The kinds of `scheduling.k8s.io` by version, and their projections.
 
-A projection has only what `translate` and `mirror` look at. Fields that the server sends as
-explicit nulls are optional here, since null and absent mean the same.
+A projection has only what `translate` and `mirror` read. Fields that the server sends as explicit
+nulls are optional here: null and absent mean the same.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ from shared_api.kube.resources import Resource
 
 GROUP = "scheduling.k8s.io"
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
-"""Put on every PodGroup by the server; holds its deletion while a pod names it."""
+"""The server sets it on every PodGroup; it blocks deletion while a pod names the PodGroup."""
 
 WORKLOADS_V1ALPHA1 = Resource(GROUP, "v1alpha1", "workloads", "Workload")
 WORKLOADS_V1ALPHA2 = Resource(GROUP, "v1alpha2", "workloads", "Workload")
@@ -22,25 +22,25 @@ COMPOSITE_POD_GROUPS = Resource(GROUP, "v1alpha3", "compositepodgroups", "Compos
 
 
 class GangPolicy(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """So many pods at once, or none."""
+    """The minimum that is scheduled at once, or not at all."""
 
     min_count: int = 0
 
 
 class Policy(msgspec.Struct, frozen=True, gc=False):
-    """How the pods of a group are scheduled; without `gang`, each by itself."""
+    """How the pods of a group are scheduled; without `gang`, one by one."""
 
     gang: GangPolicy | None = None
 
 
 class GroupSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What is read of a PodGroup's spec."""
+    """The spec of a PodGroup."""
 
     scheduling_policy: Policy = Policy()
 
 
 class GroupCondition(msgspec.Struct, frozen=True, gc=False):
-    """What the scheduler says about its last attempt."""
+    """The result of the scheduler's last attempt."""
 
     type: str
     status: str
@@ -49,12 +49,12 @@ class GroupCondition(msgspec.Struct, frozen=True, gc=False):
 
 
 class GroupStatus(msgspec.Struct, frozen=True, gc=False):
-    """What is read of a PodGroup's status."""
+    """The status of a PodGroup."""
 
     conditions: tuple[GroupCondition, ...] | None = None
 
 
-class PodGroup(msgspec.Struct, frozen=True, gc=False):
+class WorkloadPodGroup(msgspec.Struct, frozen=True, gc=False):
     """A PodGroup, of any version."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
@@ -63,24 +63,24 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def min_count(self) -> int:
-        """How many pods it asks for at once; 0 if it is no gang."""
+        """The minimum that is scheduled at once; 0 if it is no gang."""
         gang = self.spec.scheduling_policy.gang
         return gang.min_count if gang is not None else 0
 
     @property
     def conditions(self) -> tuple[GroupCondition, ...]:
-        """The conditions that the scheduler has written."""
+        """The conditions that the scheduler wrote."""
         return self.status.conditions or ()
 
 
 class EmbeddedGroup(msgspec.Struct, frozen=True, gc=False):
-    """A group inside a Workload, as 1.35 has it."""
+    """A group inside a Workload of 1.35."""
 
     policy: Policy = Policy()
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What is read of a Workload's spec: nothing after 1.35."""
+    """The spec of a Workload; empty after 1.35."""
 
     pod_groups: tuple[EmbeddedGroup, ...] | None = None
 
@@ -93,7 +93,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def min_count(self) -> int:
-        """How many pods its first group asks for at once; 0 if it has none."""
+        """The minimum of its first group; 0 if it has none."""
         counts = [
             group.policy.gang.min_count for group in self.spec.pod_groups or () if group.policy.gang
         ]
@@ -101,6 +101,6 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
 
 
 class CompositePodGroup(msgspec.Struct, frozen=True, gc=False):
-    """A CompositePodGroup; the scheduler writes nothing to it that is worth reading."""
+    """A CompositePodGroup. Nothing that the scheduler writes to it is used."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)

@@ -1,9 +1,9 @@
 """The templates of a tree: at most 8 in each list, however many groups there are.
 
-A Workload lists templates, and group objects name the one that they were made from. One
-template may serve many groups, and a group object has its own count. So every group has a
-template of its own while that fits; else groups of equal shape share one, and at last groups
-that differ in their counts only. Sets of groups share templates if they are of equal shape.
+A Workload lists templates, and each group object names its template. Several groups may share a
+template, and a group object has its own count. So every group has its own template if there are at
+most 8. Otherwise groups of equal shape share one; if that is not enough, also groups that differ
+only in their counts. Sets of groups share templates if their shape is equal.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -24,13 +24,13 @@ class Leaf:
 
     @property
     def shape(self) -> tuple[int, str | None]:
-        """What makes it equal to others."""
+        """The properties that must be equal to share a template."""
         return self.count, self.key
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Groups that are placed together inside the gang."""
+    """Groups that are packed together inside the gang."""
 
     position: int
     name: str
@@ -39,13 +39,13 @@ class Branch:
 
     @property
     def shape(self) -> tuple[Hashable, ...]:
-        """What makes it equal to others."""
+        """The properties that must be equal to share a template."""
         return self.key, *sorted((leaf.count, leaf.key or "") for leaf in self.leaves)
 
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """Who is listed as a template, and the name of everybody's template."""
+    """The listed templates, and the name of the template of each group and set."""
 
     leaves: frozenset[Leaf]
     branches: tuple[Branch, ...]
@@ -54,7 +54,7 @@ class Templates:
 
 
 class TooManyShapesError(Exception):
-    """More templates would be needed than a Workload may list."""
+    """The gang needs more templates than a Workload may list."""
 
 
 _LADDER: tuple[Callable[[Leaf], Hashable], ...] = (
@@ -89,7 +89,7 @@ def choose_templates(direct: Sequence[Leaf], branches: Sequence[Branch]) -> Temp
 
 
 def _represent_leaves(leaves: Sequence[Leaf], where: str) -> dict[str, Leaf]:
-    """The leaf that each leaf shares a template with, itself included."""
+    """Return the leaf whose template each leaf uses, by group."""
     for likeness in _LADDER:
         first: dict[Hashable, Leaf] = {}
         for leaf in leaves:
@@ -97,8 +97,8 @@ def _represent_leaves(leaves: Sequence[Leaf], where: str) -> dict[str, Leaf]:
         if len(first) <= LIMIT:
             return {leaf.group: first[likeness(leaf)] for leaf in leaves}
     raise TooManyShapesError(
-        f"{where}: groups ask for more than {LIMIT} different topology keys, and a Workload lists"
-        f" {LIMIT} templates; ask for fewer keys"
+        f"{where} requests more than {LIMIT} different topology keys: a Workload lists at most"
+        f" {LIMIT} templates. Request fewer keys"
     )
 
 
@@ -110,7 +110,7 @@ def _represent_branches(branches: Sequence[Branch]) -> dict[Branch, Branch]:
         first.setdefault(branch.shape, branch)
     if len(first) > LIMIT:
         raise TooManyShapesError(
-            f"spec.topologyConstraintGroupConfigs: {len(first)} different sets of groups, and a"
-            f" Workload lists {LIMIT} templates; make their minimums or keys equal"
+            f"spec.topologyConstraintGroupConfigs has {len(first)} different sets of groups: a"
+            f" Workload lists at most {LIMIT} templates. Make their minimums or keys equal"
         )
     return {branch: first[branch.shape] for branch in branches}

@@ -1,18 +1,18 @@
 """Everything that one dialect watches, in one value.
 
-Gangs and pods are those that carry this backend's label, written objects those that carry its
-keeper's label; a stranger's object is therefore not seen until its name is needed. Kinds that
-are only read are kept as the dialect selects them. Objects are found by their owner (`owners`).
+Gangs and pods are selected by this backend's label, written objects by the label that the backend
+sets; a foreign object is therefore not in a cache until its name is needed. Kinds that are only
+read are selected as the dialect declares.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from backend_controllers.contract.declaration import Dialect, Reads, Writes
-from backend_controllers.generic.kinds import GANGS, field_manager, given_to, kept_by
+from backend_controllers.generic.kinds import GANGS, field_manager, managed_by, served_by
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
 from shared_api.runtime.applying.applied_fields import Applied, applied
@@ -28,38 +28,38 @@ OWNER = "owner"
 GANG = "gang"
 """Index by namespace and name of a gang: of pods by their label, of our objects by their owner."""
 
-Kept = Applied[Watched]
+WrittenObject = Applied[Watched]
 
 
 @dataclass(frozen=True, slots=True)
-class Caches:
+class BackendCaches:
     """The watched objects."""
 
-    gangs: Cache[PodGang]
+    gangs: Cache[ObservedPodGang]
     pods: Cache[Pod]
-    written: dict[Resource, Cache[Kept]] = field(default_factory=dict)
+    written: dict[Resource, Cache[WrittenObject]] = field(default_factory=dict)
     read: dict[Resource, Cache[Watched]] = field(default_factory=dict)
 
-    def gang(self, key: ObjectKey) -> PodGang | None:
-        """The gang of this name, unless it is going away."""
+    def gang(self, key: ObjectKey) -> ObservedPodGang | None:
+        """The gang of this name, unless it is being deleted."""
         found = self.gangs.get(key)
         return None if found is None or found.metadata.deletion_timestamp else found
 
-    def pods_of(self, gang: PodGang) -> list[Pod]:
-        """The pods that say that they are of this gang."""
+    def pods_of(self, gang: ObservedPodGang) -> list[Pod]:
+        """The pods that have the label of this gang."""
         return self.pods.by_index(GANG, f"{gang.metadata.namespace}/{gang.metadata.name}")
 
-    def owned(self, resource: Resource, owner: Owner) -> list[Kept]:
+    def owned(self, resource: Resource, owner: Owner) -> list[WrittenObject]:
         """The objects of a kind that this owner controls."""
         return self.written[resource].by_index(OWNER, owner)
 
 
-def watch_all(manager: Manager, backend: str, dialect: Dialect) -> Caches:
-    """Have the manager fill all caches of a dialect."""
-    caches = Caches(
-        # Without fingerprints: what is to be written is known before the engine is asked.
-        manager.watch(Source(GANGS, PodGang, selector=given_to(backend))),
-        manager.watch(Source(PODS, Pod, selector=given_to(backend)), {GANG: by_gang}),
+def watch_all(manager: Manager, backend: str, dialect: Dialect) -> BackendCaches:
+    """Watch everything that a dialect needs."""
+    caches = BackendCaches(
+        # Without fingerprints: `urgency` decides before the Applier is called.
+        manager.watch(Source(GANGS, ObservedPodGang, selector=served_by(backend))),
+        manager.watch(Source(PODS, Pod, selector=served_by(backend)), {GANG: by_gang}),
     )
     for writes in (*dialect.writes, *(companion.writes for companion in dialect.companions)):
         _watch_written(manager, backend, writes, caches)
@@ -68,15 +68,15 @@ def watch_all(manager: Manager, backend: str, dialect: Dialect) -> Caches:
     return caches
 
 
-def _watch_written(manager: Manager, backend: str, writes: Writes, caches: Caches) -> None:
+def _watch_written(manager: Manager, backend: str, writes: Writes, caches: BackendCaches) -> None:
     if writes.resource not in caches.written:
         kept = applied(writes.projection, field_manager(backend))
-        source = Source(writes.resource, kept, selector=kept_by(backend))
+        source = Source(writes.resource, kept, selector=managed_by(backend))
         indexes = {OWNER: by_controller, GANG: by_owning_gang}
         caches.written[writes.resource] = manager.watch(source, indexes)
 
 
-def _watch_read(manager: Manager, reads: Reads, caches: Caches) -> None:
+def _watch_read(manager: Manager, reads: Reads, caches: BackendCaches) -> None:
     if reads.resource not in caches.read:
         source = Source(reads.resource, reads.projection, selector=reads.selector)
         caches.read[reads.resource] = manager.watch(source)

@@ -1,7 +1,7 @@
-"""Conditions as they are applied, dated from when their status last changed.
+"""Conditions as they are applied; each has the time at which its status last changed.
 
-Plain values, since a backend tells of thousands of gangs: what is compared with what was said
-before is compared without building models, and only what is sent is built.
+They are plain values, since a backend reports on thousands of gangs: they are compared with the
+conditions that are there without building models.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ from shared_api.truncation import truncated
 MESSAGE_LIMIT = 1024
 
 
-class Earlier(Protocol):
-    """What is read of a condition that was said before: of a gang as text, of a record as a time."""
+class PreviousCondition(Protocol):
+    """What is read of a condition that is there; a gang has its time as text, a record as a time."""
 
     @property
     def type(self) -> str: ...  # noqa: D102
@@ -28,11 +28,11 @@ class Earlier(Protocol):
     def last_transition_time(self) -> str | datetime: ...  # noqa: D102
 
 
-E = TypeVar("E", bound=Earlier)
+E = TypeVar("E", bound=PreviousCondition)
 
 
-class Said(msgspec.Struct, frozen=True, gc=False):
-    """One aspect of an object and what is said about it."""
+class ReportedCondition(msgspec.Struct, frozen=True, gc=False):
+    """A condition that is to be written."""
 
     kind: str
     holds: bool
@@ -42,11 +42,11 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def status(self) -> str:
-        """The word of the API for it."""
+        """The status as the API spells it."""
         return "True" if self.holds else "False"
 
-    def manifest(self, now: str, previous: Earlier | None) -> JsonObject:
-        """The condition; its date is the previous one's if the status is."""
+    def manifest(self, now: str, previous: PreviousCondition | None) -> JsonObject:
+        """The condition; it keeps the time of the previous one while the status is the same."""
         changed: str | datetime = now
         if previous is not None and previous.status == self.status:
             changed = previous.last_transition_time
@@ -62,16 +62,18 @@ class Said(msgspec.Struct, frozen=True, gc=False):
         return condition
 
 
-def by_kind(conditions: Sequence[E]) -> Mapping[str, E]:
+def by_type(conditions: Sequence[E]) -> Mapping[str, E]:
     """Conditions by their type."""
     return {condition.type: condition for condition in conditions}
 
 
 def rendered(
-    said: Iterable[Said], previous: Mapping[str, Earlier], now: datetime
+    conditions: Iterable[ReportedCondition],
+    previous: Mapping[str, PreviousCondition],
+    now: datetime,
 ) -> list[JsonValue]:
-    """The list as it is applied, in an order that does not depend on who built it."""
-    ordered = sorted(said, key=lambda one: one.kind)
+    """The list as it is applied, sorted by type."""
+    ordered = sorted(conditions, key=lambda one: one.kind)
     written = moment(now)
     return [one.manifest(written, previous.get(one.kind)) for one in ordered]
 

@@ -1,8 +1,7 @@
-"""What CustomResourceDefinitions say about the kinds that they define.
+"""The projection of a CustomResourceDefinition: which versions are served, with which schemas.
 
-A version counts as served once the server has accepted the definition; before that, a watch
-of it would only fail. Schemas are kept as they are, since backends look into them for fields
-that only some releases of a scheduler have.
+A version counts as served once the definition is Established; before that a watch would fail.
+Schemas are kept whole: backends look for fields that only some releases of a scheduler have.
 """
 
 from collections.abc import Iterable
@@ -46,7 +45,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A CustomResourceDefinition, as far as it tells what is served."""
+    """A CustomResourceDefinition, as far as it decides what is served."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _Spec = _Spec()
@@ -54,15 +53,15 @@ class Definition(msgspec.Struct, frozen=True):
 
     @property
     def is_served(self) -> bool:
-        """Tell whether the server has accepted it and it is there to stay."""
+        """Tell whether the definition is Established and not being deleted."""
         accepted = any(
             condition.type == _ESTABLISHED and condition.status == "True"
             for condition in self.status.conditions or ()
         )
         return accepted and not self.metadata.is_terminating
 
-    def says_the_same(self, other: "Definition") -> bool:
-        """Tell whether two states of it serve the same."""
+    def serves_the_same(self, other: "Definition") -> bool:
+        """Tell whether two versions of a definition serve the same."""
         return self.spec == other.spec and self.is_served == other.is_served
 
 

@@ -1,11 +1,10 @@
-"""Finds out what the cluster serves, and notices when that changes.
+"""Discovery: finds what the cluster serves, and notices when that changes.
 
-Definitions are watched by name, API groups are asked for, fields of feature gates are probed
-with a create that is not carried out. It is asked again when an event says that the answer
-may be another: a definition changed, an APIService of a group came or went, or that watch
-began again, which it does when the API server was restarted with other gates. The server
-registers a group a moment before it serves all of it, so after news there are a few more
-looks. An answer that could not be had changes nothing: the last one stands.
+CustomResourceDefinitions are watched by name, API groups are requested, and fields of feature gates
+are probed with a dry-run create. All is requested again when a definition changed, an APIService of
+a group was created or deleted, or the watch of APIServices restarted, as it does when the API server
+starts with other gates. The server registers a group a moment before it serves all of it, so a
+change is followed by a few more requests. A failed request changes nothing: the last answer stands.
 """
 
 import asyncio
@@ -39,14 +38,14 @@ from shared_api.runtime.watching.reflector import Reflector, Source
 D = TypeVar("D", bound=msgspec.Struct)
 log = structlog.stdlib.get_logger(__name__)
 
-_SECOND_LOOKS = (1.0, 5.0, 20.0)
-"""Seconds after news at which it is asked again."""
+_REPEATS = (1.0, 5.0, 20.0)
+"""Seconds between the requests that follow a change."""
 _DEADLINE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is served, and what the backend makes of it."""
+    """What is served, and the dialect that the backend chose for it."""
 
     served: Served
     answer: Dialect | Absent
@@ -73,7 +72,7 @@ class _Release(msgspec.Struct, frozen=True):
 
 
 class Discovery:
-    """What one backend can find in one cluster."""
+    """What the cluster serves for one backend."""
 
     def __init__(
         self, client: Client, backend: Backend, options: Options, telemetry: Telemetry
@@ -89,7 +88,7 @@ class Discovery:
         self._found: Found | None = None
         self._error: str | None = None
         self._reflectors: list[Reflector[Definition]] = []
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._published = asyncio.Event()
         self._backoff = Backoff(base=0.2, cap=10.0)
         for cache in self._definitions.values():
@@ -97,22 +96,22 @@ class Discovery:
         self._services.subscribe(self._on_service)
 
     def problem(self) -> str | None:
-        """What keeps the first answer from being had; fits a readiness check."""
+        """Return what prevents the first answer; a readiness check."""
         if self._found is not None:
             return None
         errors = (reflector.last_error for reflector in self._reflectors)
         unread = next((f"cannot be read: {error}" for error in errors if error), None)
-        return self._error or unread or "has not been answered yet"
+        return self._error or unread or "no answer yet"
 
     async def other_than(self, known: Found | None) -> Found:
-        """Wait for an answer that is not the one that is known."""
+        """Wait for an answer other than the one that is known."""
         while self._found is None or self._found is known:
             self._published.clear()
             await self._published.wait()
         return self._found
 
     async def run(self) -> None:
-        """Watch and ask until cancelled."""
+        """Watch and request until cancelled."""
         async with asyncio.TaskGroup() as group:
             for name, cache in self._definitions.items():
                 source = Source(CRDS, Definition, selector=named(name))
@@ -123,39 +122,39 @@ class Discovery:
                 services = Source(API_SERVICES, PartialObject, metadata_only=True)
                 group.create_task(
                     self._services.run(
-                        Reflector(self._client, services, on_restart=self._on_services_again)
+                        Reflector(self._client, services, on_restart=self._on_services_restart)
                     )
                 )
             for cache in self._definitions.values():
                 await cache.wait_synced()
-            await self._keep_asking()
+            await self._keep_requesting()
 
-    async def _keep_asking(self) -> None:
-        looks: list[float] = []
+    async def _keep_requesting(self) -> None:
+        repeats: list[float] = []
         failures = 0
         while True:
-            if self._news.is_set():
-                looks = list(_SECOND_LOOKS)
-            self._news.clear()
+            if self._changed.is_set():
+                repeats = list(_REPEATS)
+            self._changed.clear()
             try:
                 async with asyncio.timeout(_DEADLINE):
-                    served = await self._ask()
+                    served = await self._request()
             except (KubeError, TimeoutError) as error:
                 failures += 1
-                self._error = f"could not be answered: {str(error) or 'timed out'}"
-                log.warning("could not ask what the cluster serves", error=self._error)
-                await self._until_news(self._backoff.delay(failures))
+                self._error = f"request failed: {str(error) or 'timed out'}"
+                log.warning("discovery failed", error=self._error)
+                await self._until_changed(self._backoff.delay(failures))
             else:
                 failures = 0
                 self._publish(served)
-                await self._until_news(looks.pop(0) if looks else None)
+                await self._until_changed(repeats.pop(0) if repeats else None)
 
-    async def _until_news(self, seconds: float | None) -> None:
+    async def _until_changed(self, seconds: float | None) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._changed.wait()
 
-    async def _ask(self) -> Served:
+    async def _request(self) -> Served:
         questions = self._backend.questions
         found = schemas(definition for cache in self._definitions.values() for definition in cache)
         resources = set(found)
@@ -194,7 +193,7 @@ class Discovery:
                 into=msgspec.Raw,
             )
         except (Invalid, NotFound, Forbidden, AlreadyExists) as error:
-            log.info("a probe was refused", probe=probe.name, error=str(error))
+            log.info("a probe was rejected", probe=probe.name, error=str(error))
             return False
         node: object = msgspec.json.decode(answer)
         for part in probe.path:
@@ -202,7 +201,7 @@ class Discovery:
         return node is not None
 
     def _publish(self, served: Served) -> None:
-        # The release is for messages; a patch release of the server is no other answer.
+        # The version is only for messages: a patch release of the server is not another answer.
         known = self._found
         if known is not None and replace(served, kubernetes="") == replace(
             known.served, kubernetes=""
@@ -213,18 +212,18 @@ class Discovery:
         self._published.set()
 
     def _on_definition(self, old: Definition | None, new: Definition | None) -> None:
-        if old is None or new is None or not old.says_the_same(new):
-            self._news.set()
+        if old is None or new is None or not old.serves_the_same(new):
+            self._changed.set()
 
     def _on_service(self, old: PartialObject | None, new: PartialObject | None) -> None:
         name = (new or old or PartialObject()).metadata.name
         groups = self._backend.questions.groups
         if any(name.endswith(f".{group}") for group in groups):
-            self._news.set()
+            self._changed.set()
 
-    def _on_services_again(self, resource: str, reason: str) -> None:
+    def _on_services_restart(self, resource: str, reason: str) -> None:
         self._on_restart(resource, reason)
-        self._news.set()
+        self._changed.set()
 
 
 def _name(answer: Dialect | Absent) -> str:

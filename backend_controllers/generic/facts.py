@@ -1,13 +1,13 @@
-"""What a translator may know beside the gang: a look into the caches, and no more.
+"""The facts that a translator may use beside the gang: a read-only view of the caches.
 
-It gives projections as the dialect declared them. A pod is of a gang if the gang refers to it;
-the label alone can be set by anybody.
+It returns projections as the dialect declared them. A pod is of a gang if the gang refers to it;
+anybody can set the label alone.
 """
 
-from backend_controllers.generic.caches import Caches
+from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.kinds import GANGS
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.runtime.applying.applied_fields import Applied
@@ -20,7 +20,7 @@ class CacheFacts:
 
     __slots__ = ("_caches", "_gang", "_pods")
 
-    def __init__(self, caches: Caches, gang: PodGang) -> None:
+    def __init__(self, caches: BackendCaches, gang: ObservedPodGang) -> None:
         self._caches = caches
         self._gang = gang
         self._pods: tuple[Pod, ...] | None = None
@@ -58,8 +58,8 @@ class CacheFacts:
         return tuple(shown(value) for value in self._caches.written[resource])
 
 
-def gang_pods(gang: PodGang, labelled: list[Pod]) -> tuple[Pod, ...]:
-    """Of the pods with the gang's label those that the gang refers to and that stay."""
+def gang_pods(gang: ObservedPodGang, labelled: list[Pod]) -> tuple[Pod, ...]:
+    """The pods that the gang refers to and that are not terminating."""
     if not labelled:
         return ()
     referred = {pod.name for group in gang.spec.podgroups for pod in group.pod_references}
@@ -69,5 +69,5 @@ def gang_pods(gang: PodGang, labelled: list[Pod]) -> tuple[Pod, ...]:
 
 
 def shown(value: Watched) -> Watched:
-    """The projection inside what a cache of written objects holds."""
+    """The projection of a written object."""
     return value.object if isinstance(value, Applied) else value

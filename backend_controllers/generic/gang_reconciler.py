@@ -1,33 +1,31 @@
-"""From a PodGang to the objects of its scheduler.
+"""The gang controller: translates a PodGang and writes the objects of its scheduler.
 
-Woken by what a translation follows from, it translates, has the objects written and posts
-what came of it. It writes no status: that is another controller's, which is told by the board.
+It posts the result of each gang. It writes no status: the status controller reads the results.
 """
 
 import asyncio
 
 from backend_controllers.contract.declaration import Dialect, Translation
-from backend_controllers.generic.caches import Caches
-from backend_controllers.generic.conditions import by_kind
+from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.facts import CacheFacts
-from backend_controllers.generic.gang_results import Programming, Stage
+from backend_controllers.generic.gang_results import GangResult, Stage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
-from backend_controllers.generic.object_writer import ObjectWriter, Owner, Step
+from backend_controllers.generic.object_writer import ObjectWriter, OwnerObject, WriteProgress
 from shared_api import names
-from shared_api.kube.errors import Forbidden, Invalid, KubeError, Verdict, classify
+from shared_api.kube.errors import ErrorAction, Forbidden, Invalid, KubeError, classify
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.reconciling.outcome import Result, Retry
 from shared_api.runtime.watching.owners import identity
 
-LOOK_AGAIN = 15.0
-"""Seconds after which a name that others have is tried again: we do not watch their objects."""
-LONGEST = 20.0
-"""Seconds after which writing is given up and told of, before the reconcile is cut off and nobody is:
-a webhook that hangs takes ten seconds of each attempt."""
+CONFLICT_RETRY_SECONDS = 15.0
+"""After this a name that a foreign object has is tried again: we do not watch foreign objects."""
+WRITE_SECONDS = 20.0
+"""After this a write is given up and reported. It is less than the deadline of a reconcile, which
+reports nothing: a webhook that hangs takes ten seconds of each attempt."""
 
 
 class GangReconciler:
@@ -37,7 +35,7 @@ class GangReconciler:
         self,
         context: BackendContext,
         dialect: Dialect,
-        caches: Caches,
+        caches: BackendCaches,
         applier: Applier,
         lifetimes: Lifetimes,
     ) -> None:
@@ -52,28 +50,29 @@ class GangReconciler:
             dialect.writes,
             lambda uid: caches.gangs.get_by_uid(uid) is not None,
         )
+        caches.gangs.subscribe(self._forget)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """Have the scheduler know one gang as it is now."""
+        """Write the objects of one gang as it is now."""
         gang = self._caches.gang(key)
         if gang is None:
-            # The garbage collector takes the objects; the sweep takes what it does not.
+            # The garbage collector deletes the objects; the sweep deletes the rest.
             return None
         translation = self._translated(gang)
         if translation.lacks:
             self._post_unreadable(gang)
             return None
         step = await self._written(gang, translation)
-        self._post(gang, _programming(gang, translation, step))
+        self._post(gang, _result(gang, translation, step))
         if step.stage is Stage.CONFLICT:
             self._context.metrics.conflicts.inc()
-            return Result(requeue_after=LOOK_AGAIN)
+            return Result(requeue_after=CONFLICT_RETRY_SECONDS)
         if step.is_refused:
             return Result(requeue_after=self._context.settings.timing.refused_again_seconds)
         return None
 
-    def _post_unreadable(self, gang: PodGang) -> None:
-        """Report an object of the gang that is there and cannot be read, if that is what it lacks."""
+    def _post_unreadable(self, gang: ObservedPodGang) -> None:
+        """Report an object of the gang that exists and cannot be read, if the translation lacks it."""
         key = gang.metadata.key
         found = tuple(
             value.explained(reads.resource.kind)
@@ -84,53 +83,54 @@ class GangReconciler:
         )
         if found:
             generation = gang.metadata.generation
-            self._post(gang, Programming(Stage.UNREADABLE, generation=generation, refusals=found))
+            self._post(gang, GangResult(Stage.UNREADABLE, generation=generation, refusals=found))
 
-    def _translated(self, gang: PodGang) -> Translation:
+    def _translated(self, gang: ObservedPodGang) -> Translation:
         clock = self._context.clock
         started = clock.monotonic()
         translation = self._dialect.translate(gang, CacheFacts(self._caches, gang))
         self._context.metrics.translate.observe(clock.monotonic() - started)
         return translation
 
-    async def _written(self, gang: PodGang, translation: Translation) -> Step:
+    async def _written(self, gang: ObservedPodGang, translation: Translation) -> WriteProgress:
         clock, again = self._context.clock, self._context.settings.timing.refused_again_seconds
         started = clock.monotonic()
         labels = {names.LABEL_PODGANG: gang.metadata.name}
         try:
-            async with asyncio.timeout(LONGEST):
-                step = await self._writer.write(Owner(GANGS, gang, labels), translation.objects)
+            async with asyncio.timeout(WRITE_SECONDS):
+                step = await self._writer.write(
+                    OwnerObject(GANGS, gang, labels), translation.objects
+                )
         except KubeError as error:
-            # Retried, since no watch announces a new role or a webhook that is back; but told of,
-            # since it may take long. The client has tried several times before it gave up.
-            if classify(error) is not Verdict.WAIT_FOR_EVENT:
-                self._post(gang, _programming(gang, translation, self._failure(gang, error)))
+            # Retried, since no watch announces a new role or a webhook that is up again. Reported,
+            # since that may take long. The client has tried several times before it gave up.
+            if classify(error) is not ErrorAction.WAIT_FOR_EVENT:
+                self._post(gang, _result(gang, translation, self._failure(gang, error)))
             if isinstance(error, Invalid):
                 raise Retry(str(error), after=again) from error
             raise
         except TimeoutError as error:
-            late = Retry(f"the API server did not take the objects in {LONGEST:g} s")
-            self._post(gang, _programming(gang, translation, self._failure(gang, late)))
+            late = Retry(f"the API server did not store the objects in {WRITE_SECONDS:g} s")
+            self._post(gang, _result(gang, translation, self._failure(gang, late)))
             raise late from error
         self._context.metrics.apply.observe(clock.monotonic() - started)
         return step
 
-    def _failure(self, gang: PodGang, error: Exception) -> Step:
+    def _failure(self, gang: ObservedPodGang, error: Exception) -> WriteProgress:
         if self._is_known(gang):
-            return Step(Stage.OUTDATED, str(error))
+            return WriteProgress(Stage.OUTDATED, str(error))
         is_refused = isinstance(error, Forbidden | Invalid)
-        return Step(Stage.REJECTED if is_refused else Stage.FAILED, str(error))
+        return WriteProgress(Stage.REJECTED if is_refused else Stage.FAILED, str(error))
 
-    def _is_known(self, gang: PodGang) -> bool:
-        """Tell whether the scheduler has all that it needs of a gang, be it of an older one.
+    def _is_known(self, gang: ObservedPodGang) -> bool:
+        """Tell whether the scheduler has the objects of a gang, possibly of an older generation.
 
-        Core would take a gang that is not programmed any more for one that was withdrawn.
+        To core a gang that is no longer programmed is one that was withdrawn.
         """
         uid = gang.metadata.uid
-        posted = self._context.board.get(uid)
+        posted = self._context.results.get(uid)
         if posted is None:
-            said = by_kind(gang.status.conditions if gang.status is not None else ())
-            programmed = said.get(names.CONDITION_PROGRAMMED)
+            programmed = gang.condition(names.CONDITION_PROGRAMMED)
             was_done = programmed is not None and programmed.status == "True"
         else:
             was_done = posted.is_done
@@ -139,26 +139,30 @@ class GangReconciler:
             for writes in self._dialect.writes
         )
 
-    def _post(self, gang: PodGang, programming: Programming) -> None:
+    def _post(self, gang: ObservedPodGang, result: GangResult) -> None:
         if self._caches.gangs.get_by_uid(gang.metadata.uid) is None:
-            # It went while its objects were written, and everybody has forgotten it.
+            # Deleted while its objects were written: a result would never be dropped.
             return
-        if programming.is_done:
+        if result.is_done:
             self._lifetimes.written(gang)
-        self._context.board.post(gang, programming)
+        self._context.results.post(gang, result)
+
+    def _forget(self, old: ObservedPodGang | None, new: ObservedPodGang | None) -> None:
+        if old is not None and new is None:
+            self._context.results.forget(old.metadata.uid)
 
 
-def _programming(gang: PodGang, translation: Translation, step: Step) -> Programming:
-    """What there is to post about a gang whose objects came so far."""
+def _result(gang: ObservedPodGang, translation: Translation, step: WriteProgress) -> GangResult:
     generation = gang.metadata.generation
     if translation.refusals:
-        return Programming(Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals)
+        return GangResult(Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals)
     if step.stage is Stage.PROGRAMMED and translation.awaits:
-        step = Step(Stage.AWAITING, translation.awaits)
-    return Programming(
+        step = WriteProgress(Stage.AWAITING, translation.awaits)
+    return GangResult(
         step.stage,
         step.message,
         generation,
         remarks=translation.remarks,
         preparations=translation.preparations,
+        gang=gang,
     )

@@ -1,37 +1,35 @@
-"""What came of translating a gang and writing it down for its scheduler.
+"""The result of translating each gang and of writing its objects, by the UID of the gang.
 
-The controller that writes posts it here, the one that tells reads it: neither waits for the
-other. It is kept by UID, follows from what is in the cluster, and is found out again by a
-process that has just started.
+The gang controller posts results, the status controller reads them; neither waits for the other.
+Results are derived from the cluster: a process that has just started computes them again.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+
+from msgspec import structs
 
 from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangSpec
 from shared_api.models import PodPreparation
-
-Waker: TypeAlias = Callable[[PodGang], None]
+from shared_api.runtime.watching.channel import Channel
 
 
 class Stage(StrEnum):
-    """How far a gang is on its way to its scheduler; the words are reasons of conditions."""
+    """How far a gang is on its way to its scheduler; the values are reasons of conditions."""
 
     UNSUPPORTED = names.REASON_UNSUPPORTED
     UNREADABLE = names.REASON_UNREADABLE
-    """An object that a translation follows from cannot be read."""
+    """An object that the translation needs cannot be read."""
     CONFLICT = names.REASON_CONFLICT
     REJECTED = "Rejected"
-    """The API server refuses the object."""
+    """The API server rejects the object."""
     FAILED = "WriteFailed"
-    """The API server cannot take the object for now, such as while a webhook is down."""
+    """The API server cannot store the object for now, such as while a webhook is down."""
     REPLACING = "Replacing"
-    """An object that cannot be changed goes, so that another can take its name."""
+    """An object that cannot be changed is being deleted; another gets its name afterwards."""
     AWAITING = "Awaiting"
-    """The scheduler is told once something has happened, such as the release of all pods."""
+    """The objects are written after an event, such as the ungating of all pods."""
     PROGRAMMED = names.CONDITION_PROGRAMMED
     OUTDATED = "OutdatedObjectKept"
     """The scheduler works with an older object, since the server does not let it be changed."""
@@ -42,8 +40,8 @@ _REFUSED = frozenset({Stage.UNSUPPORTED, Stage.UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True)
-class Programming:
-    """A gang as its scheduler was told of it."""
+class GangResult:
+    """What came of one gang."""
 
     stage: Stage
     message: str = ""
@@ -51,6 +49,8 @@ class Programming:
     refusals: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     preparations: tuple[PodPreparation, ...] = ()
+    gang: ObservedPodGang | None = field(default=None, compare=False)
+    """The gang as it was translated."""
 
     @property
     def is_accepted(self) -> bool:
@@ -59,55 +59,53 @@ class Programming:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the scheduler knows the gang."""
+        """Tell whether the scheduler has the objects of the gang."""
         return self.stage in _DONE
 
+    def covers(self, gang: ObservedPodGang) -> bool:
+        """Tell whether the gang differs from the translated one only in references to members.
 
-class Board:
-    """Where it is posted."""
+        Core creates a PodGang without pods and adds the references later, so every gang passes here.
+        A pod above the minimum does not count: a translator may have a remark about it.
+        """
+        if self.stage is not Stage.PROGRAMMED or self.gang is None:
+            return False
+        before, after = self.gang.metadata, gang.metadata
+        return (
+            before.uid == after.uid
+            and before.labels == after.labels
+            and before.annotations == after.annotations
+            and before.deletion_timestamp == after.deletion_timestamp
+            and all(
+                len(group.pod_references) <= group.min_replicas for group in gang.spec.podgroups
+            )
+            and _without_references(self.gang.spec) == _without_references(gang.spec)
+        )
+
+
+class GangResults:
+    """The latest result of each gang."""
 
     def __init__(self) -> None:
-        self._posted: dict[str, Programming] = {}
-        self._running: set[str] = set()
-        self._wakers: list[Waker] = []
+        self._results: dict[str, GangResult] = {}
+        self.changed: Channel[ObservedPodGang] = Channel("gang results")
 
-    def subscribe(self, wake: Waker) -> None:
-        """Have a function told of gangs about which there is something new."""
-        self._wakers.append(wake)
+    def get(self, uid: str) -> GangResult | None:
+        """Return the result of a gang; None before it was translated."""
+        return self._results.get(uid)
 
-    def get(self, uid: str) -> Programming | None:
-        """What is known of a gang; None before it was translated."""
-        return self._posted.get(uid)
-
-    def read(self, uid: str, *, is_running: bool) -> None:
-        """What is posted is about to be told of a gang that runs, or does not."""
-        if is_running:
-            self._running.add(uid)
-        else:
-            self._running.discard(uid)
-
-    def post(self, gang: PodGang, programming: Programming) -> None:
-        """Make something known."""
-        uid = gang.metadata.uid
-        before = self._posted.get(uid)
-        if before is not None and before.generation > programming.generation:
-            # Work that began earlier; what it did stands for what was followed meanwhile.
-            programming = replace(programming, generation=before.generation)
-        if before == programming:
-            return
-        self._posted[uid] = programming
-        if before is not None and uid not in self._running and _is_like(before, programming):
-            # A number alone, of which nobody is told before the gang runs.
-            return
-        for wake in self._wakers:
-            wake(gang)
+    def post(self, gang: ObservedPodGang, result: GangResult) -> None:
+        """Set the result of a gang."""
+        before = self._results.get(gang.metadata.uid)
+        self._results[gang.metadata.uid] = result
+        if before != result:
+            self.changed.send(gang)
 
     def forget(self, uid: str) -> None:
-        """A gang is gone."""
-        self._posted.pop(uid, None)
-        self._running.discard(uid)
+        """Drop the result of a gang that is gone."""
+        self._results.pop(uid, None)
 
 
-def _is_like(before: Programming, programming: Programming) -> bool:
-    """Tell whether nothing but the generation is another."""
-    return replace(before, generation=programming.generation) == programming
+def _without_references(spec: ObservedPodGangSpec) -> ObservedPodGangSpec:
+    groups = (structs.replace(group, pod_references=()) for group in spec.podgroups)
+    return structs.replace(spec, podgroups=tuple(groups))

@@ -1,8 +1,8 @@
-"""The kinds of the contract as resources, and how what we write is labelled.
+"""The kinds of the contract as resources, and the labels and selectors of a backend.
 
-Objects that a backend writes carry two labels: who keeps them, which is also what our watches
-select by, and which gang they are of, for people. Whether an object is ours is decided by its
-owner reference alone; labels can be set by anybody.
+Objects that a backend writes carry two labels: the backend, by which our watches select, and the
+gang, for people. Whether an object is ours is decided by its owner reference alone; anybody can set
+labels.
 """
 
 from collections.abc import Mapping
@@ -23,25 +23,25 @@ BACKENDS = _of(SchedulerBackend, "schedulerbackends", namespaced=False)
 
 
 def field_manager(backend: str) -> str:
-    """Under which name a backend applies."""
+    """The name under which a backend applies."""
     return f"{names.FIELD_MANAGER_BACKEND_PREFIX}{backend}"
 
 
-def keeper_label(backend: str) -> Mapping[str, str]:
-    """What every object carries that a backend keeps."""
+def managed_by_label(backend: str) -> Mapping[str, str]:
+    """The label of every object that a backend writes."""
     return {names.LABEL_MANAGED_BY: f"backend-{backend}"}
 
 
-def kept_by(backend: str) -> Selector:
-    """The objects that a backend keeps."""
-    return Selector(",".join(f"{key}={value}" for key, value in keeper_label(backend).items()))
+def managed_by(backend: str) -> Selector:
+    """Select the objects that a backend writes."""
+    return Selector(",".join(f"{key}={value}" for key, value in managed_by_label(backend).items()))
 
 
-def given_to(backend: str) -> Selector:
-    """The gangs, and their pods, that a backend is to serve."""
+def served_by(backend: str) -> Selector:
+    """Select the gangs, and their pods, that a backend serves."""
     return Selector(f"{names.LABEL_SCHEDULER_BACKEND}={backend}")
 
 
 def named(name: str) -> Selector:
-    """The one object of this name."""
+    """Select the one object of this name."""
     return Selector(fields=f"metadata.name={name}")

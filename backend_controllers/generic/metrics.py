@@ -1,8 +1,7 @@
 """The metrics of a backend, beside those of the runtime.
 
-All carry the label `backend`. States are a fixed set; reasons come from code or from a
-scheduler's API, and are cut off at a bound, so that no scheduler can flood the registry. A
-gang is counted under one state and one reason, by UID, until it is gone.
+All have the label `backend`. States are a fixed set. Reasons may come from a scheduler's API, so
+their number is limited. A gang is counted under one state and one reason, by UID, until it is gone.
 """
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -16,13 +15,13 @@ OTHER_REASON = "Other"
 
 
 class BackendMetrics:
-    """What somebody who runs backends looks at first."""
+    """The metrics of one backend."""
 
     def __init__(self, telemetry: Telemetry, backend: str) -> None:
         self._define(telemetry, backend)
         self._states: dict[str, tuple[str, str]] = {}
         self._reasons: set[str] = set()
-        # Looking a counter up by its labels takes longer than counting.
+        # Finding a counter by its labels takes longer than counting.
         self._written: dict[tuple[str, str], Counter] = {}
         self._backend = backend
 
@@ -30,7 +29,7 @@ class BackendMetrics:
         registry = telemetry.registry
         self._gangs = Gauge(
             "backend_gangs",
-            "Gangs by how far they are, and why they are no further.",
+            "Gangs by state, and the reason why they are not further.",
             ["backend", "state", "reason"],
             registry=registry,
         )
@@ -50,16 +49,16 @@ class BackendMetrics:
             return Counter(name, help_, ["backend"], registry=registry).labels(backend)
 
         self.translate = histogram(
-            "backend_translate_seconds", "Time that translating a gang took.", STEP_SECONDS
+            "backend_translate_seconds", "Time to translate a gang.", STEP_SECONDS
         )
         self.apply = histogram(
             "backend_apply_seconds",
-            "Time that writing the scheduler's objects of a gang took.",
+            "Time to write the scheduler's objects of a gang.",
             STEP_SECONDS,
         )
         self.mirror = histogram(
             "backend_mirror_seconds",
-            "Time from the first news about a gang to its status being written.",
+            "Time from finding that a gang's status must change to its being written.",
             STEP_SECONDS,
         )
         self.to_written = histogram(
@@ -69,7 +68,7 @@ class BackendMetrics:
         )
         self.to_scheduled = histogram(
             "backend_gang_scheduled_seconds",
-            "Time from a PodGang's creation to its minimum being placed.",
+            "Time from a PodGang's creation to its minimum being scheduled.",
             LIFE_SECONDS,
         )
         self.to_ready = histogram(
@@ -78,23 +77,26 @@ class BackendMetrics:
             LIFE_SECONDS,
         )
         self.conflicts = counter(
-            "backend_conflicts_total", "Objects that were not written because they are others'."
+            "backend_conflicts_total",
+            "Objects that were not written because a foreign object has their name.",
         )
         self.replacements = counter(
-            "backend_replacements_total", "Objects that were replaced as they cannot be changed."
+            "backend_replacements_total",
+            "Objects that were replaced because they cannot be changed.",
         )
         self.orphans = counter(
-            "backend_orphans_removed_total", "Objects that were removed as their gang was gone."
+            "backend_orphans_removed_total",
+            "Objects that were deleted because their gang was gone.",
         )
         self._writes = Counter(
             "backend_writes_total",
-            "Objects handed to the API server, by what came of it.",
+            "Writes to the API server, by resource and result.",
             ["backend", "resource", "result"],
             registry=registry,
         )
 
-    def speaks(self, dialect: str) -> None:
-        """A dialect is in use; empty if none is."""
+    def set_dialect(self, dialect: str) -> None:
+        """Show the dialect that is in use; empty if none is."""
         self._dialect.clear()
         if dialect:
             self._dialect.labels(self._backend, dialect).set(1)
@@ -108,7 +110,7 @@ class BackendMetrics:
         counter.inc()
 
     def note(self, uid: str, state: str, reason: str) -> None:
-        """Count a gang where it is now."""
+        """Count a gang under its present state and reason."""
         now = (state, self._bounded(reason))
         before = self._states.get(uid)
         if before == now:
@@ -119,12 +121,12 @@ class BackendMetrics:
         self._gangs.labels(self._backend, *now).inc()
 
     def forget(self, uid: str) -> None:
-        """A gang is gone."""
+        """Stop counting a gang that is gone."""
         if (before := self._states.pop(uid, None)) is not None:
             self._gangs.labels(self._backend, *before).dec()
 
     def start_over(self) -> None:
-        """Count no gang: whoever looks next counts them anew."""
+        """Count no gang; the next controllers count them again."""
         self._states.clear()
         self._gangs.clear()
 

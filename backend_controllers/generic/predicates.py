@@ -1,104 +1,142 @@
-"""Which changes wake which controller, as pure functions of the old and the new value.
+"""Which changes add a key to a queue, as pure functions of the old and the new object.
 
-Translating is woken by what a translation follows from, and by somebody bending what we
-wrote; never by a status. Telling is woken by what people are told. Projections hold only what
-is read, so an update that leaves the projection as it was is no news to anybody.
+The gang controller depends on what a translation is computed from, and on drift of the objects
+that we wrote; never on a status. The status controller depends on what a status reports.
+Some functions look into the caches; none changes anything. Projections have only the fields that
+are read, so an update that leaves the projection as it was adds no key.
 """
 
-from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 
-from backend_controllers.generic.caches import Kept
+from backend_controllers.contract.declaration import Dialect, Writes
+from backend_controllers.generic.caches import BackendCaches, WrittenObject
+from backend_controllers.generic.gang_results import GangResults
+from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api import names
-from shared_api.kube.podgangs import PodGang, PodGangStatus
+from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus
 from shared_api.kube.pods import Pod
 from shared_api.models import SchedulerBackend, SchedulerBackendStatus
 from shared_api.runtime.applying.applied_fields import Applied
-from shared_api.runtime.watching.owners import controller_of
-from shared_api.runtime.watching.predicates import Watched, more_than_status
+from shared_api.runtime.watching.owners import controller_of, owner_in
+from shared_api.runtime.watching.predicates import Predicate, Watched, more_than_status
 
-_NO_STATUS = PodGangStatus()
-_TOLD = ("PodScheduled", "PodBound", "Ready", "DisruptionTarget")
+GangPredicate: TypeAlias = Predicate[ObservedPodGang]
+
+_NO_STATUS = ObservedPodGangStatus()
+_SCHEDULING = frozenset({"PodScheduled", "PodBound"})
 
 
-def bent(manager: str) -> Callable[[Kept | None, Kept | None], bool]:
-    """Something of ours was removed, is being removed, or is not as this manager applied it."""
+def gang_needs_translation(
+    dialect: Dialect, caches: BackendCaches, results: GangResults
+) -> GangPredicate:
+    """A gang changed in something that its translation may be computed from."""
 
-    def is_bent(old: Kept | None, new: Kept | None) -> bool:
+    def needs(old: ObservedPodGang | None, new: ObservedPodGang | None) -> bool:
+        if not more_than_status(old, new):
+            return False
+        if old is None or new is None or dialect.heeds_gated_pods:
+            return True
+        result = results.get(new.metadata.uid)
+        return not (
+            result is not None
+            # A result of an earlier generation: the gang is queued or in work.
+            and result.generation == old.metadata.generation
+            and result.covers(new)
+            and all(pod.is_gated for pod in caches.pods_of(new))
+        )
+
+    return needs
+
+
+def gang_is_recounted(caches: BackendCaches) -> GangPredicate:
+    """A gang with bound pods refers to other pods, or needs another number of them."""
+
+    def is_recounted(old: ObservedPodGang | None, new: ObservedPodGang | None) -> bool:
+        if old is None or new is None or old.metadata.generation == new.metadata.generation:
+            return False
+        return old.spec.podgroups != new.spec.podgroups and any(
+            pod.is_bound for pod in caches.pods_of(new)
+        )
+
+    return is_recounted
+
+
+def drifted(manager: str) -> Predicate[WrittenObject]:
+    """An object of ours was deleted, is being deleted, or is not as this manager applied it."""
+
+    def has_drifted(old: WrittenObject | None, new: WrittenObject | None) -> bool:
         if old is None:
-            # Most often the object that we have just made.
+            # Most often the object that we have just created.
             return False
         if new is None:
             return True
-        # What a scheduler says in the status is most of what happens, and bends nothing.
+        # Most changes are status updates by the scheduler: no drift, and cheap to recognize.
         return more_than_status(old, new) and (
             old.fingerprint(manager) != new.fingerprint(manager)
             or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
             or controller_of(old) != controller_of(new)
         )
 
-    return is_bent
+    return has_drifted
 
 
-def shows_other(old: Watched | None, new: Watched | None) -> bool:
-    """A projection has other content than before, or came or went."""
+def content_differs(old: Watched | None, new: Watched | None) -> bool:
+    """A projection has other content than before, or was created or deleted."""
     if old is None or new is None:
         return True
     return _content(old) != _content(new)
 
 
-def tells_other(
-    tells: Callable[[Watched], object] | None,
-) -> Callable[[Kept | None, Kept | None], bool]:
-    """An object of ours shows something else of what is told, or is gone."""
+def reports_differ(writes: Writes) -> Predicate[WrittenObject]:
+    """An object of ours shows something else of what `mirror` reads, or is gone."""
+    part = writes.mirrored_part
 
-    def differs(old: Kept | None, new: Kept | None) -> bool:
+    def differs(old: WrittenObject | None, new: WrittenObject | None) -> bool:
         if new is None:
             return True
         if old is None:
-            # One that we have just made says nothing, and its gang is told of already. One that
-            # says something had lost our label to somebody, and comes back as he left it.
-            tell = _said if tells is None else tells
-            return tell(new.object) != tell(type(new.object)())
-        if tells is None:
-            return shows_other(old, new)
-        return tells(old.object) != tells(new.object)
+            # An object that we have just created reports nothing. One that does had lost our
+            # label, and was changed by others until it had the label again.
+            read = part or _fields
+            return read(new.object) != read(type(new.object)())
+        if part is None:
+            return content_differs(old, new)
+        return part(old.object) != part(new.object)
 
     return differs
 
 
-def status_differs(old: PodGang | None, new: PodGang | None) -> bool:
-    """What a backend writes into the status of a gang was removed or changed."""
+def status_differs(old: ObservedPodGang | None, new: ObservedPodGang | None) -> bool:
+    """The part of a gang's status that a backend writes was removed or changed."""
     return old is not None and new is not None and _by_backend(old) != _by_backend(new)
 
 
 def readiness_differs(
     old: Applied[SchedulerBackend] | None, new: Applied[SchedulerBackend] | None
 ) -> bool:
-    """What a backend writes into the status of its record was removed or changed."""
+    """The part of a record's status that a backend writes was removed or changed."""
     return old is not None and new is not None and _ready(old.object) != _ready(new.object)
 
 
-def pod_moved_on(old: Pod | None, new: Pod | None) -> bool:
-    """A pod is further than before, or thrown back, or the scheduler says something else of it."""
+def pod_changes_status(old: Pod | None, new: Pod | None) -> bool:
+    """A pod changed in something that the status of its gang is computed from."""
     if old is None or new is None:
-        # A pod that was just made says nothing yet.
-        return old is not None or (new is not None and bool(new.spec.node_name))
-    if old.status is not new.status and _told(old) != _told(new):
-        return True
+        # A pod that was just created is not counted, and its scheduler has not judged it yet.
+        return old is not None or (new is not None and new.is_bound)
     return (
         old.spec.node_name != new.spec.node_name
         or old.metadata.is_terminating != new.metadata.is_terminating
-        or old.status.phase != new.status.phase
         or old.metadata.labels != new.metadata.labels
         or old.metadata.annotations != new.metadata.annotations
+        or (old.status is not new.status and _reported(old) != _reported(new))
     )
 
 
 def pod_freed_or_lost(old: Pod | None, new: Pod | None) -> bool:
-    """A pod came, was released, got a node, ended, or is going."""
+    """A pod was created or ungated, is bound, has ended, or is being deleted."""
     if old is None or new is None:
         return True
     return (
@@ -109,11 +147,27 @@ def pod_freed_or_lost(old: Pod | None, new: Pod | None) -> bool:
     )
 
 
-def _by_backend(gang: PodGang) -> object:
+def is_gone(old: object, new: object) -> bool:
+    """An object was deleted."""
+    del old
+    return new is None
+
+
+def has_no_gang(caches: BackendCaches, value: Watched) -> bool:
+    """Tell whether the controller of an object is not among our gangs."""
+    return controller_of(value) is not None and owner_in(caches.gangs, GANGS, value) is None
+
+
+def created_without_gang(caches: BackendCaches) -> Predicate[WrittenObject]:
+    """An object appeared whose gang is not ours."""
+    return lambda old, new: old is None and new is not None and has_no_gang(caches, new)
+
+
+def _by_backend(gang: ObservedPodGang) -> object:
     status = gang.status or _NO_STATUS
-    said = [condition for condition in status.conditions if condition.type in OUR_CONDITIONS]
+    ours = [condition for condition in status.conditions if condition.type in OUR_CONDITIONS]
     return (
-        said,
+        ours,
         status.phase,
         status.placement_score,
         status.observed_generation,
@@ -123,12 +177,23 @@ def _by_backend(gang: PodGang) -> object:
 
 def _ready(record: SchedulerBackend) -> object:
     status = record.status or SchedulerBackendStatus()
-    said = [found for found in status.conditions if found.type == names.CONDITION_READY]
-    return status.model_copy(update={"conditions": said})
+    ready = [found for found in status.conditions if found.type == names.CONDITION_READY]
+    return status.model_copy(update={"conditions": ready})
 
 
-def _told(pod: Pod) -> object:
-    return [condition for condition in pod.status.conditions if condition.type in _TOLD]
+def _reported(pod: Pod) -> object:
+    """Readiness, end, and the conditions that say why a pod is not scheduled or is disrupted."""
+    problems = [
+        condition
+        for condition in pod.status.conditions
+        if condition.type == "DisruptionTarget"
+        or (
+            condition.type in _SCHEDULING
+            and condition.status != "True"
+            and condition.reason != "SchedulingGated"
+        )
+    ]
+    return pod.is_ready, pod.has_ended, problems
 
 
 def _content(value: Watched) -> object:
@@ -138,11 +203,11 @@ def _content(value: Watched) -> object:
         metadata.labels,
         metadata.annotations,
         metadata.deletion_timestamp,
-        _said(value),
+        _fields(value),
     )
 
 
-def _said(value: Watched) -> object:
+def _fields(value: Watched) -> object:
     inner = value.object if isinstance(value, Applied) else value
     if not isinstance(inner, msgspec.Struct):
         return inner

@@ -1,14 +1,15 @@
-"""The life of a backend controller: ask, assemble, serve, and do it again if the answer changes.
+"""The process of a backend: discovers, builds the controllers, and rebuilds them after a change.
 
-The pages, the clients and the election belong to the process. What serves gangs belongs to
-one answer of discovery: when the scheduler's API appears, changes or goes, the controllers
-are stopped in an orderly way and others are made, as after a restart but without one. A
-process whose scheduler is absent is healthy: it says so, and waits.
+The HTTP server, the clients and the leader election belong to the process. The controllers belong to
+one answer of discovery: when the scheduler's API appears, changes or is removed, they are drained
+and built again without a restart. A process whose scheduler is not installed is healthy: it reports
+that and waits.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable
 
 import structlog
 
@@ -18,13 +19,13 @@ from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Discovery, Found
 from backend_controllers.generic.kinds import field_manager
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.settings import Settings
+from backend_controllers.settings import BackendSettings
 from shared_api.kube.access import Access, from_environment
 from shared_api.kube.client import Client
-from shared_api.kube.http.pool import Limits
+from shared_api.kube.http.pool import ConnectionLimits
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.leading.deadman import DeadMansSwitch
-from shared_api.runtime.leading.elector import Elector, Terms, replica_identity
+from shared_api.runtime.leading.elector import ElectionOptions, Elector, replica_identity
 from shared_api.runtime.manager import Manager, stop_signals
 from shared_api.runtime.recording.event_objects import Reporter
 from shared_api.runtime.recording.recorder import Recorder
@@ -35,8 +36,8 @@ from shared_api.runtime.telemetry.metrics import Telemetry
 log = structlog.stdlib.get_logger(__name__)
 
 
-def lease_of(backend: Backend, settings: Settings) -> ObjectKey:
-    """The Lease of the election, which is also the sign of life."""
+def lease_of(backend: Backend, settings: BackendSettings) -> ObjectKey:
+    """The Lease of the election; core reads it to see whether the backend is up."""
     election = settings.leader_election
     return ObjectKey(election.namespace, election.name or f"backend-{backend.name}")
 
@@ -47,7 +48,7 @@ class Process:
     def __init__(
         self,
         backend: Backend,
-        settings: Settings,
+        settings: BackendSettings,
         client: Client,
         telemetry: Telemetry,
         elector: Elector,
@@ -59,34 +60,35 @@ class Process:
         self._elector = elector
         self._metrics = BackendMetrics(telemetry, backend.name)
         self._discovery = Discovery(client, backend, settings.options, telemetry)
+        # The first map has the checks of the present manager.
+        self._ready: ChainMap[str, Check] = ChainMap({}, {"discovery": self._discovery.problem})
         self._manager: Manager | None = None
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Begin the exit; `run` returns when it is complete."""
+        """Begin to stop; `run` returns when all is stopped."""
         self._stopping.set()
         if self._manager is not None:
             self._manager.stop()
 
     async def run(self) -> None:
-        """Live, until stopped by a signal or by `stop`."""
+        """Run until a signal or `stop`."""
         where, agent = self._settings.server, field_manager(self._backend.name)
         secure = SecureMetrics.of(where, self._client, agent)
         address = Address(where.host, where.port, secure)
-        ready = _Checks(self._readiness)
         async with (
-            Server(address, self._telemetry.registry, live={}, ready=ready),
+            Server(address, self._telemetry.registry, live={}, ready=self._ready),
             asyncio.TaskGroup() as group,
         ):
             with stop_signals(self.stop):
-                asking = group.create_task(self._discovery.run())
+                discovering = group.create_task(self._discovery.run())
                 stopping = group.create_task(self._stopping.wait())
                 serving = group.create_task(self._serve())
                 await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 if self._manager is None:
                     serving.cancel()
                 await asyncio.wait({serving})
-                asking.cancel()
+                discovering.cancel()
                 stopping.cancel()
 
     async def _serve(self) -> None:
@@ -96,8 +98,9 @@ class Process:
             await self._serve_as(found)
 
     async def _serve_as(self, found: Found) -> None:
-        """Serve until told to stop, or until something else is found."""
-        manager = self._manager = self._made_for(found)
+        """Run the controllers until stopped, or until discovery has another answer."""
+        manager = self._manager = self._build_manager(found)
+        self._ready.maps[0] = {**manager.readiness()}
         async with asyncio.TaskGroup() as group:
             work = group.create_task(manager.run(signals=False))
             other = group.create_task(self._discovery.other_than(found))
@@ -105,11 +108,12 @@ class Process:
             manager.stop()
             other.cancel()
         self._manager = None
+        self._ready.maps[0] = {}
 
-    def _made_for(self, found: Found) -> Manager:
+    def _build_manager(self, found: Found) -> Manager:
         self._telemetry.start_over()
         self._metrics.start_over()
-        self._metrics.speaks(found.answer.name if isinstance(found.answer, Dialect) else "")
+        self._metrics.set_dialect(found.answer.name if isinstance(found.answer, Dialect) else "")
         elector, name = self._elector, field_manager(self._backend.name)
         # The reporting controller of an Event is a qualified name, as the field manager is.
         reporter = Reporter(name, elector.identity)
@@ -128,37 +132,17 @@ class Process:
         assemble(context, manager, found)
         return manager
 
-    def _readiness(self) -> Mapping[str, Check]:
-        checks = {"discovery": self._discovery.problem}
-        return checks if self._manager is None else {**checks, **self._manager.readiness()}
-
-
-class _Checks(Mapping[str, Check]):
-    """Checks that are other ones after the controllers were made anew."""
-
-    def __init__(self, current: Callable[[], Mapping[str, Check]]) -> None:
-        self._current = current
-
-    def __getitem__(self, name: str) -> Check:
-        return self._current()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._current())
-
-    def __len__(self) -> int:
-        return len(self._current())
-
 
 async def run(
-    backend: Backend, settings: Settings, access: Callable[[], Access] = from_environment
+    backend: Backend, settings: BackendSettings, access: Callable[[], Access] = from_environment
 ) -> None:
-    """Live until told to stop."""
+    """Run a backend until it is stopped."""
     telemetry, agent = Telemetry(), field_manager(backend.name)
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             Client(
                 access(),
-                limits=Limits(in_flight=settings.concurrency.requests),
+                limits=ConnectionLimits(in_flight=settings.concurrency.requests),
                 observe=telemetry.request,
                 user_agent=agent,
             )
@@ -170,6 +154,6 @@ async def run(
             lease_of(backend, settings),
             replica_identity(),
             telemetry,
-            terms=Terms(switch=DeadMansSwitch()),
+            terms=ElectionOptions(switch=DeadMansSwitch()),
         )
         await Process(backend, settings, client, telemetry, elector).run()

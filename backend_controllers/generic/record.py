@@ -1,13 +1,13 @@
-"""The SchedulerBackend record of a backend, from its declaration and from what was found.
+"""The SchedulerBackend record of a backend, from its declaration and the answer of discovery.
 
-Capabilities are what was found and not what is hoped for. A backend whose scheduler is absent
-registers all the same: gangs then say what is missing, instead of that nobody knows the name.
+Capabilities are those that were found. A backend whose scheduler is not installed registers too:
+its gangs then report what is missing, instead of an unknown backend.
 """
 
 from datetime import datetime
 
 from backend_controllers.contract.declaration import Absent, Backend, Dialect
-from backend_controllers.generic.conditions import Said, by_kind, moment, rendered
+from backend_controllers.generic.conditions import ReportedCondition, by_type, moment, rendered
 from backend_controllers.generic.discovery import Found
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -27,7 +27,7 @@ REASON_MISSING = "SchedulerApiMissing"
 def record_manifest(
     backend: Backend, answer: Dialect | Absent, lease: ObjectKey | None
 ) -> JsonObject:
-    """What core has to know about the backend."""
+    """The record, without its status."""
     spec = SchedulerBackendSpec(
         scheduler_names=backend.scheduler_names,
         capabilities=tuple(sorted(answer.capabilities)),
@@ -38,8 +38,8 @@ def record_manifest(
     if backend.pod_keys is not None:
         more["pod_keys"] = backend.pod_keys
     if backend.release != ReleaseRules():
-        # Left out where it says nothing: the server fills in an empty one, which would then
-        # differ from what was applied after every start.
+        # Omitted where it is the default: the server adds an empty one, which would then differ
+        # from what was applied after every start.
         more["release"] = backend.release
     if lease is not None:
         more["lease"] = NamespacedName(namespace=lease.namespace, name=lease.name)
@@ -52,11 +52,11 @@ def record_manifest(
 def record_status(
     record: SchedulerBackend, found: Found, heartbeat: datetime, now: datetime
 ) -> JsonObject:
-    """Whether the backend works, and with what."""
+    """The status of the record."""
     previous = record.status.conditions if record.status is not None else ()
     answer = found.answer
     status: JsonObject = {
-        "conditions": rendered([readiness(answer)], by_kind(previous), now),
+        "conditions": rendered([readiness(answer)], by_type(previous), now),
         "observedGeneration": record.metadata.generation or 0,
         "lastHeartbeat": moment(heartbeat),
         "apiVersions": list(api_versions(found)),
@@ -71,15 +71,19 @@ def record_status(
     }
 
 
-def readiness(answer: Dialect | Absent) -> Said:
+def readiness(answer: Dialect | Absent) -> ReportedCondition:
     """The Ready condition."""
     if isinstance(answer, Absent):
         message = f"missing: {answer.missing}; {answer.remedy}"
-        return Said(names.CONDITION_READY, holds=False, reason=REASON_MISSING, message=message)
-    message = f"speaks {answer.name}"
+        return ReportedCondition(
+            names.CONDITION_READY, holds=False, reason=REASON_MISSING, message=message
+        )
+    message = f"uses {answer.name}"
     if answer.warning:
         message = f"{message}; {answer.warning}"
-    return Said(names.CONDITION_READY, holds=True, reason=REASON_FOUND, message=message)
+    return ReportedCondition(
+        names.CONDITION_READY, holds=True, reason=REASON_FOUND, message=message
+    )
 
 
 def api_versions(found: Found) -> tuple[str, ...]:

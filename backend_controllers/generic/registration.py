@@ -1,7 +1,7 @@
-"""Keeps the record of this backend: applied at the start, put right when somebody bends it.
+"""The registration controller: applies the record of this backend, and again when it drifts.
 
-Whether the backend lives is told by its Lease. The heartbeat in the status is for people, is
-rarely written, and never at a start that finds the record as it should be.
+The Lease shows whether the backend is up. The heartbeat in the status is for people: it is rarely
+written, and never at a start that finds the record up to date.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from datetime import datetime
 
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
-from backend_controllers.generic.kinds import BACKENDS, field_manager
+from backend_controllers.generic.kinds import BACKENDS
 from backend_controllers.generic.record import record_manifest, record_status
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import SchedulerBackend
@@ -35,19 +35,19 @@ class Registration:
     ) -> None:
         self._context = context
         self._found = found
-        self._target = Target(BACKENDS, records, self._is_as_stated)
+        self._target = Target(BACKENDS, records, self._is_unchanged)
         self._status = Target(BACKENDS, records)
         self._applier = applier
         self._beat_at = context.clock.monotonic()
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """Make the record and its status as they should be."""
+        """Apply the record and its status."""
         manifest = record_manifest(self._context.backend, self._found.answer, self._context.lease)
         behalf = Behalf(key, force=True)
         await self._applier.apply(self._target, manifest, behalf)
         observed = self._target.cache.get(key)
         if observed is None:
-            # It was just created; the status follows when the cache shows it.
+            # Just created; the status follows when the cache has it.
             return None
         status = record_status(
             observed.object, self._found, self._heartbeat(observed.object), self._context.now()
@@ -55,11 +55,11 @@ class Registration:
         await self._applier.apply_status(self._status, status, behalf)
         return Result(requeue_after=self._beat_at + HEARTBEAT - self._context.clock.monotonic())
 
-    def _is_as_stated(
+    def _is_unchanged(
         self, observed: Applied[SchedulerBackend], manifest: Mapping[str, object]
     ) -> bool:
-        # Fingerprints leave out what is empty, but no patch and an empty one mean different things.
-        applied = observed.fingerprint(field_manager(self._context.backend.name))
+        # Fingerprints omit empty fields, but no patch and an empty patch mean different things.
+        applied = observed.fingerprint(self._context.field_manager)
         preparation = observed.object.spec.preparation
         return applied == fingerprint(manifest) and preparation == self._found.answer.preparation
 

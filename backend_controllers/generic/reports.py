@@ -1,12 +1,11 @@
-"""The status of a gang as its backend applies it, and how urgent it is to say it.
+"""The status of a gang as its backend applies it, and how soon it must be written.
 
-Accepted and Programmed follow from writing the gang down, Scheduled and Ready from counting
-its pods, in the scheduler's words where it has some. They are what is true now: a gang that
-loses a member is no longer scheduled. A write costs the same whatever it says, so only what
-flips is said at once; another reason for the same state waits a moment, in case it passes;
-other words of the scheduler do too, unless something was said shortly before; our own numbers
-wait for longer; and a generation alone is worth a write only for a gang that
-runs, about which nothing else will be said soon.
+Accepted and Programmed come from the result of the gang, Scheduled and Ready from the count of its
+pods, with the scheduler's message where it has one. Conditions describe the present: a gang that
+loses a member is no longer scheduled. Every write costs the same, so only a condition that changes
+its status is written at once. Another reason waits a moment, since it may pass. Another message of
+the scheduler waits too, and longer after a recent write. Our own numbers wait longest. A generation
+alone is written only for a gang that runs, about which nothing else will be written soon.
 """
 
 import enum
@@ -14,14 +13,18 @@ from datetime import datetime
 
 import msgspec
 
-from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.declaration import Report
 from backend_controllers.contract.pod_counts import GangCount
-from backend_controllers.generic.conditions import MESSAGE_LIMIT, Said, by_kind, rendered
+from backend_controllers.generic.conditions import (
+    MESSAGE_LIMIT,
+    ReportedCondition,
+    by_type,
+    rendered,
+)
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
-from backend_controllers.generic.gang_results import Programming, Stage
+from backend_controllers.generic.gang_results import GangResult, Stage
 from shared_api import names
-from shared_api.kube.podgangs import PodGang, PodGangStatus
-from shared_api.kube.podgangs import PodPreparation as Published
+from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus, ObservedPodPreparation
 from shared_api.models import JsonObject, PodGangPhase, PodPreparation
 from shared_api.truncation import truncated
 
@@ -42,188 +45,180 @@ OUR_CONDITIONS = frozenset(
         names.CONDITION_DISRUPTION_TARGET,
     }
 )
-_NOTHING_SAID = PodGangStatus()
+_NO_STATUS = ObservedPodGangStatus()
 
 
-class Worth(enum.IntEnum):
-    """How soon something is worth a write."""
+class WriteUrgency(enum.IntEnum):
+    """How soon a status must be written."""
 
     NOTHING = 0
     LATER = 1
-    WORDS = 2
-    """The scheduler says something else for the same reason, which it may do all the time."""
+    MESSAGE = 2
+    """The scheduler has another message for the same reason, which it may change all the time."""
     SOON = 3
     NOW = 4
 
 
-class Report(msgspec.Struct, frozen=True, gc=False):
-    """What is to be said about a gang."""
+class GangReport(msgspec.Struct, frozen=True, gc=False):
+    """The part of a gang's status that a backend writes."""
 
-    said: tuple[Said, ...]
+    conditions: tuple[ReportedCondition, ...]
     phase: PodGangPhase
-    programming: Programming
+    result: GangResult
     placement_score: float | None = None
     is_explained: bool = False
-    """Whether the scheduler itself says why the gang is not placed."""
-    words: str = ""
-    """What it says then, without our numbers."""
+    """Whether the scheduler itself says why the gang is not scheduled."""
+    message: str = ""
+    """The scheduler's message, without our numbers."""
 
-    def about(self, kind: str) -> Said | None:
-        """What is said about one aspect."""
-        return next((one for one in self.said if one.kind == kind), None)
+    def condition(self, kind: str) -> ReportedCondition | None:
+        """The condition of this type."""
+        return next((one for one in self.conditions if one.kind == kind), None)
 
-    def manifest(self, gang: PodGang, now: datetime) -> JsonObject:
-        """The part of the status that is ours, as it is applied."""
-        previous = gang.status or _NOTHING_SAID
+    def manifest(self, gang: ObservedPodGang, now: datetime) -> JsonObject:
+        """The status as it is applied."""
+        previous = gang.status or _NO_STATUS
         status: JsonObject = {
-            "conditions": rendered(self.said, by_kind(previous.conditions), now),
+            "conditions": rendered(self.conditions, by_type(previous.conditions), now),
             "phase": self.phase.value,
-            "observedGeneration": self.programming.generation,
+            "observedGeneration": self.result.generation,
         }
         if self.placement_score is not None:
             status["placementScore"] = self.placement_score
-        if preparations := self.programming.preparations:
+        if preparations := self.result.preparations:
             status["podPreparations"] = [preparation.manifest() for preparation in preparations]
-        metadata: JsonObject = {
-            "name": gang.metadata.name,
-            "namespace": gang.metadata.namespace,
-        }
         return {
             "apiVersion": gang.API_VERSION,
             "kind": gang.KIND,
-            "metadata": metadata,
+            "metadata": {"name": gang.metadata.name, "namespace": gang.metadata.namespace},
             "status": status,
         }
 
 
 def report(
-    gang: PodGang,
-    programming: Programming,
+    gang: ObservedPodGang,
+    result: GangResult,
     count: GangCount,
-    words: Words,
+    scheduler: Report,
     disruption: Disruption | None = None,
-) -> Report:
-    """What is to be said about a gang whose pods and whose scheduler say this."""
-    if words.disruption:
-        # The scheduler knows more than it writes on pods, such as for whom they make room.
-        seen = REASON_PREEMPTED if disruption is None else disruption.reason
-        disruption = Disruption(_word(words.disruption_reason) or seen, words.disruption)
-    said = [
-        _accepted(programming),
-        _programmed(programming, words),
-        _scheduled(programming, count, words),
-        _ready(programming, count),
+) -> GangReport:
+    """Return the status of a gang with this result, these pods and this scheduler message."""
+    if scheduler.disruption:
+        # The scheduler knows more than it writes on pods, such as which gang preempts.
+        observed = REASON_PREEMPTED if disruption is None else disruption.reason
+        reason = _camel_case(scheduler.disruption_reason) or observed
+        disruption = Disruption(reason, scheduler.disruption)
+    conditions = [
+        _accepted(result),
+        _programmed(result, scheduler),
+        _scheduled(result, count, scheduler),
+        _ready(result, count),
     ]
-    if (disrupted := _disrupted(gang, programming, count, disruption)) is not None:
-        said.append(disrupted)
-    return Report(
-        tuple(said),
+    if (disrupted := _disrupted(gang, result, count, disruption)) is not None:
+        conditions.append(disrupted)
+    score = scheduler.placement_score
+    return GangReport(
+        tuple(conditions),
         _phase(count),
-        programming,
-        _score(words.placement_score),
-        is_explained=bool(words.reason),
-        words=words.message,
+        result,
+        # The API takes 0 to 1.
+        None if score is None else min(max(score, 0.0), 1.0),
+        is_explained=bool(scheduler.reason),
+        message=scheduler.message,
     )
 
 
-def worth(previous: PodGangStatus | None, report: Report) -> Worth:
-    """How soon a report is worth a write, given what is said already."""
-    known = previous or _NOTHING_SAID
-    conditions = by_kind(known.conditions)
-    programming = report.programming
-    found = Worth.NOTHING
-    prepared = programming.preparations
+def urgency(previous: ObservedPodGangStatus | None, report: GangReport) -> WriteUrgency:
+    """Return how soon a report must be written, given the status that is there."""
+    known = previous or _NO_STATUS
+    conditions = by_type(known.conditions)
+    result, prepared = report.result, report.result.preparations
+    found = WriteUrgency.NOTHING
     if known.phase != report.phase or (prepared and known.pod_preparations != _published(prepared)):
-        return Worth.NOW
-    for said in report.said:
-        condition = conditions.get(said.kind)
-        if condition is None or (condition.status != said.status and not _is_brief(said, report)):
-            return Worth.NOW
-        if condition.reason != said.reason:
-            found = Worth.SOON
-        elif condition.message != truncated(said.message, MESSAGE_LIMIT):
-            is_said = not report.words or condition.message.endswith(f": {report.words}")
-            is_other = said.kind == names.CONDITION_SCHEDULED and not said.holds and not is_said
-            found = max(found, Worth.WORDS if is_other else Worth.LATER)
+        return WriteUrgency.NOW
+    for wanted in report.conditions:
+        condition = conditions.get(wanted.kind)
+        if condition is None or (
+            condition.status != wanted.status and not _is_brief(wanted, report)
+        ):
+            return WriteUrgency.NOW
+        if condition.reason != wanted.reason:
+            found = WriteUrgency.SOON
+        elif condition.message != truncated(wanted.message, MESSAGE_LIMIT):
+            is_written = not report.message or condition.message.endswith(f": {report.message}")
+            is_new = wanted.kind == names.CONDITION_SCHEDULED and not (wanted.holds or is_written)
+            found = max(found, WriteUrgency.MESSAGE if is_new else WriteUrgency.LATER)
     if known.placement_score != report.placement_score:
-        found = max(found, Worth.LATER)
-    if known.observed_generation != programming.generation and report.phase is PodGangPhase.RUNNING:
-        found = max(found, Worth.LATER)
+        found = max(found, WriteUrgency.LATER)
+    if known.observed_generation != result.generation and report.phase is PodGangPhase.RUNNING:
+        found = max(found, WriteUrgency.LATER)
     return found
 
 
-def _published(preparations: tuple[PodPreparation, ...]) -> tuple[Published, ...]:
-    """Preparations as they are read once they are written: what is unset is its default."""
-    return msgspec.convert(preparations, tuple[Published, ...], from_attributes=True)
+def _published(preparations: tuple[PodPreparation, ...]) -> tuple[ObservedPodPreparation, ...]:
+    """Preparations as they are read after a write: an unset field has its default."""
+    return msgspec.convert(preparations, tuple[ObservedPodPreparation, ...], from_attributes=True)
 
 
-def _is_brief(said: Said, report: Report) -> bool:
-    """Tell whether something is most often over before anybody has read of it."""
-    return said.kind == names.CONDITION_PROGRAMMED and report.programming.stage is Stage.REPLACING
+def _is_brief(wanted: ReportedCondition, report: GangReport) -> bool:
+    """Tell whether a condition most often ends before anybody has read it."""
+    return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is Stage.REPLACING
 
 
-def _accepted(programming: Programming) -> Said:
-    if programming.is_accepted:
-        left_undone = "; ".join(programming.remarks)
-        message = f"left undone: {left_undone}" if left_undone else ""
+def _accepted(result: GangResult) -> ReportedCondition:
+    if result.is_accepted:
+        ignored = "; ".join(result.remarks)
+        message = f"not applied: {ignored}" if ignored else ""
         reason, holds = REASON_ACCEPTED, True
     else:
-        message = "; ".join(programming.refusals)
-        if programming.stage is Stage.UNSUPPORTED:
-            message = f"the scheduler cannot do: {message}"
-        reason, holds = programming.stage.value, False
-    return Said(names.CONDITION_ACCEPTED, holds, reason, message, programming.generation)
+        message = "; ".join(result.refusals)
+        if result.stage is Stage.UNSUPPORTED:
+            message = f"not supported by the scheduler: {message}"
+        reason, holds = result.stage.value, False
+    return ReportedCondition(names.CONDITION_ACCEPTED, holds, reason, message, result.generation)
 
 
-def _programmed(programming: Programming, words: Words) -> Said:
-    reason = programming.stage.value if programming.is_accepted else REASON_NOT_ACCEPTED
-    parts = (programming.message, *words.remarks)
-    message = "; ".join(part for part in parts if part)
-    return Said(
-        names.CONDITION_PROGRAMMED, programming.is_done, reason, message, programming.generation
-    )
+def _programmed(result: GangResult, scheduler: Report) -> ReportedCondition:
+    reason = result.stage.value if result.is_accepted else REASON_NOT_ACCEPTED
+    message = "; ".join(part for part in (result.message, *scheduler.remarks) if part)
+    kind = names.CONDITION_PROGRAMMED
+    return ReportedCondition(kind, result.is_done, reason, message, result.generation)
 
 
-def _scheduled(programming: Programming, count: GangCount, words: Words) -> Said:
-    kind, text = names.CONDITION_SCHEDULED, count.scheduled_text()
-    if count.is_scheduled:
-        return Said(kind, True, REASON_PLACED, text, programming.generation)  # noqa: FBT003
-    message = f"{text}: {words.message}" if words.message else text
-    reason = _word(words.reason) or REASON_NOT_PLACED
-    return Said(kind, False, reason, message, programming.generation)  # noqa: FBT003
+def _scheduled(result: GangResult, count: GangCount, scheduler: Report) -> ReportedCondition:
+    holds, message, reason = count.is_scheduled, count.scheduled_text(), REASON_PLACED
+    if not holds:
+        message = f"{message}: {scheduler.message}" if scheduler.message else message
+        reason = _camel_case(scheduler.reason) or REASON_NOT_PLACED
+    return ReportedCondition(names.CONDITION_SCHEDULED, holds, reason, message, result.generation)
 
 
-def _word(reason: str) -> str:
+def _camel_case(reason: str) -> str:
     """A reason as the API takes it, whatever a scheduler calls it."""
     word = "".join(character for character in reason if character.isascii() and character.isalnum())
     return word.lstrip("0123456789")
 
 
-def _ready(programming: Programming, count: GangCount) -> Said:
-    reason = REASON_READY if count.is_ready else REASON_NOT_READY
-    message = count.ready_text()
-    return Said(names.CONDITION_READY, count.is_ready, reason, message, programming.generation)
+def _ready(result: GangResult, count: GangCount) -> ReportedCondition:
+    holds, message = count.is_ready, count.ready_text()
+    reason = REASON_READY if holds else REASON_NOT_READY
+    return ReportedCondition(names.CONDITION_READY, holds, reason, message, result.generation)
 
 
 def _disrupted(
-    gang: PodGang, programming: Programming, count: GangCount, disruption: Disruption | None
-) -> Said | None:
-    kind, generation = names.CONDITION_DISRUPTION_TARGET, programming.generation
+    gang: ObservedPodGang, result: GangResult, count: GangCount, disruption: Disruption | None
+) -> ReportedCondition | None:
+    kind, generation = names.CONDITION_DISRUPTION_TARGET, result.generation
     if disruption is not None:
-        return Said(kind, True, disruption.reason, disruption.message, generation)  # noqa: FBT003
-    before = by_kind(gang.status.conditions if gang.status is not None else ()).get(kind)
+        return ReportedCondition(kind, True, disruption.reason, disruption.message, generation)  # noqa: FBT003
+    before = gang.condition(kind)
     if before is None:
-        # Said from the first disruption on; most gangs never see one.
+        # Written from the first disruption on; most gangs never have one.
         return None
     if before.status == "True" and not count.is_scheduled:
-        # The pods are gone, and with them what they said; the room is still another's.
-        return Said(kind, True, before.reason, before.message, generation)  # noqa: FBT003
-    return Said(kind, False, REASON_NOT_DISRUPTED, "", generation)  # noqa: FBT003
-
-
-def _score(score: float | None) -> float | None:
-    """A score as the API takes it."""
-    return None if score is None else min(max(score, 0.0), 1.0)
+        # The pods are gone, and their conditions with them; the gang has not got its capacity back.
+        return ReportedCondition(kind, True, before.reason, before.message, generation)  # noqa: FBT003
+    return ReportedCondition(kind, False, REASON_NOT_DISRUPTED, "", generation)  # noqa: FBT003
 
 
 def _phase(count: GangCount) -> PodGangPhase:

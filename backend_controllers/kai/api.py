@@ -1,7 +1,7 @@
-"""KAI's kinds, keys and words, and the few fields that are read of its objects.
+"""KAI's kinds, label and annotation keys, and projections of its objects.
 
-Only what this package uses. Fields that KAI writes at run time (its conditions and its
-timestamps on the PodGroup) appear in projections and never in a manifest.
+It has only what this package uses. Fields that KAI writes at run time (conditions and timestamps
+of the PodGroup) are in projections and never in a manifest.
 """
 
 import re
@@ -23,13 +23,11 @@ BINDINGS = Resource(
     "ClusterTopologyBinding",
     namespaced=False,
 )
-# The old group: KAI records its events there, and only there can they be selected by kind.
-EVENTS = Resource("", "v1", "events", "Event")
 
 BACKEND_NAME = "kai"
 SCHEDULER_NAME = "kai-scheduler"
 
-# What users put on a PodCliqueSet; its gangs inherit it.
+# Users set these on a PodCliqueSet, and its gangs inherit them.
 KEY_QUEUE = "kai.scheduler/queue"
 KEY_PREEMPTIBILITY = "kai.scheduler/preemptibility"
 KEY_PREEMPTION_DELAY = "kai.scheduler/preemption-delay"
@@ -37,12 +35,12 @@ KEY_STALENESS = "kai.scheduler/staleness-grace-period"
 KEY_NODE_POOL = "kai.scheduler/node-pool"
 KEY_TOPOLOGY = "kai.scheduler/topology"
 
-# What pods carry.
+# Set on pods.
 KEY_POD_GROUP = "pod-group-name"
 KEY_SUBGROUP = "kai.scheduler/subgroup-name"
 KEY_SKIP_PODGROUPER = "kai.scheduler/skip-podgrouper"
 
-# What KAI writes on a PodGroup, and on the event of an eviction.
+# KAI sets these on a PodGroup, and on the event of an eviction.
 KEY_LAST_START = "kai.scheduler/last-start-timestamp"
 KEY_EVICTED_PODS = "num-evicted-pods"
 KEY_EVICTOR_ACTION = "evictor-action-type"
@@ -55,22 +53,22 @@ _POD_GROUP_NAME = re.compile(r"pg-(?P<gang>.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0
 
 
 def pod_group_name(gang: str, uid: str) -> str:
-    """The name of a gang's PodGroup.
+    """Return the name of a gang's PodGroup.
 
-    KAI up to v0.17.1 keys PodGroups by name alone and merges those of the same name across
-    namespaces, so the UID is no decoration.
+    It needs the UID: KAI up to v0.17.1 identifies PodGroups by name alone, and merges those of
+    the same name across namespaces.
     """
     return f"pg-{gang}-{uid}"
 
 
 def gang_of(pod_group: str) -> str | None:
-    """The gang that a PodGroup was made for, if its name says so."""
+    """Return the gang that a PodGroup of this name belongs to; None if the name is not ours."""
     match = _POD_GROUP_NAME.fullmatch(pod_group)
     return match["gang"] if match else None
 
 
 class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """A queue at the time when it had no room."""
+    """A queue at the time when it had no capacity left."""
 
     name: str = ""
     queue_deserved_resources: Mapping[str, str | int | float] = {}
@@ -81,22 +79,22 @@ class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
     pod_group_requested_non_preemptible_resources: Mapping[str, str | int | float] = {}
 
 
-class Details(msgspec.Struct, frozen=True, rename="camel"):
-    """What belongs to some of the reasons."""
+class ReasonDetails(msgspec.Struct, frozen=True, rename="camel"):
+    """Details that some reasons have."""
 
     queue_details: QueueDetails | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """One reason why a PodGroup was not placed."""
+    """One reason why a PodGroup was not scheduled."""
 
     reason: str = ""
     message: str = ""
-    details: Details | None = None
+    details: ReasonDetails | None = None
 
 
 class SchedulingCondition(msgspec.Struct, frozen=True, rename="camel"):
-    """The outcome of a scheduling cycle that placed nothing."""
+    """The result of a scheduling cycle that did not schedule the PodGroup."""
 
     status: str = ""
     message: str = ""
@@ -113,8 +111,8 @@ class _PodGroupStatus(msgspec.Struct, frozen=True, rename="camel"):
     scheduling_conditions: tuple[SchedulingCondition, ...] = ()
 
 
-class ObservedPodGroup(msgspec.Struct, frozen=True):
-    """A PodGroup, as far as KAI and its podgrouper write it."""
+class KaiPodGroup(msgspec.Struct, frozen=True):
+    """The fields of a PodGroup that KAI and its podgrouper write."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _PodGroupSpec = _PodGroupSpec()
@@ -125,8 +123,8 @@ class _QueueSpec(msgspec.Struct, frozen=True, rename="camel"):
     parent_queue: str = ""
 
 
-class ObservedQueue(msgspec.Struct, frozen=True):
-    """A queue and where it hangs; how full it is, KAI says itself."""
+class KaiQueue(msgspec.Struct, frozen=True):
+    """A queue and its parent. KAI reports its usage itself."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _QueueSpec = _QueueSpec()
@@ -140,7 +138,7 @@ class _TopologySpec(msgspec.Struct, frozen=True):
     levels: tuple[_Level, ...] = ()
 
 
-class ObservedTopology(msgspec.Struct, frozen=True):
+class KaiTopology(msgspec.Struct, frozen=True):
     """KAI's Topology."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
@@ -148,27 +146,5 @@ class ObservedTopology(msgspec.Struct, frozen=True):
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Node label keys from the broadest level to the narrowest."""
+        """Node label keys, from the broadest level to the narrowest."""
         return tuple(level.node_label for level in self.spec.levels)
-
-
-class Involved(msgspec.Struct, frozen=True):
-    """What an event is about."""
-
-    namespace: str = ""
-    name: str = ""
-
-
-class ObservedEvent(msgspec.Struct, frozen=True, rename="camel"):
-    """The event of an eviction; its annotations say who took the room."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    involved_object: Involved = Involved()
-    message: str = ""
-    first_timestamp: str | None = None
-    last_timestamp: str | None = None
-
-    @property
-    def at(self) -> str:
-        """When it was last recorded."""
-        return self.last_timestamp or self.first_timestamp or self.metadata.creation_timestamp

@@ -1,8 +1,7 @@
 """Which KAI this cluster has, and the declaration of the backend.
 
-KAI has one version of its PodGroup; what differs between releases are fields. The dialect
-is therefore the version together with what the schemas show, and a CRD that is upgraded
-under us is found by asking again.
+KAI has one version of its PodGroup; releases differ in optional fields. So the dialect is the
+version plus the optional fields of the schemas. Discovery repeats, so an upgraded CRD is noticed.
 """
 
 import functools
@@ -17,10 +16,18 @@ from backend_controllers.contract.declaration import (
     Served,
     Writes,
 )
+from backend_controllers.contract.detecting import (
+    GANG,
+    GANG_TOPOLOGY,
+    NESTED_TOPOLOGY,
+    checked_options,
+    dialect_name,
+    missing_kind,
+)
+from backend_controllers.contract.events import EVENTS, SchedulerEvent
 from backend_controllers.kai import podgrouper
 from backend_controllers.kai.api import (
     BACKEND_NAME,
-    EVENTS,
     KEY_POD_GROUP,
     KEY_SKIP_PODGROUPER,
     KEY_SUBGROUP,
@@ -28,14 +35,18 @@ from backend_controllers.kai.api import (
     QUEUES,
     SCHEDULER_NAME,
     TOPOLOGIES,
-    ObservedEvent,
-    ObservedPodGroup,
-    ObservedQueue,
-    ObservedTopology,
+    KaiPodGroup,
+    KaiQueue,
+    KaiTopology,
     pod_group_name,
 )
 from backend_controllers.kai.evictions import gang_of_event
-from backend_controllers.kai.features import Features, KaiInstallation, KaiOptions, find
+from backend_controllers.kai.installation import (
+    KaiFeatures,
+    KaiInstallation,
+    KaiOptions,
+    detect_features,
+)
 from backend_controllers.kai.mirroring import mirror
 from backend_controllers.kai.topology_sync import COMPANION
 from backend_controllers.kai.translation import translate
@@ -67,95 +78,65 @@ _EVICTIONS = Selector(
     f",involvedObject.apiVersion={PODGROUPS.api_version},reason=Evict"
 )
 
-_ALWAYS = frozenset(
-    {
-        names.CAPABILITY_GANG,
+
+def capabilities(features: KaiFeatures) -> frozenset[str]:
+    """Return what gangs may request."""
+    found = GANG | {
         names.CAPABILITY_GROUP_MINIMUMS,
         names.CAPABILITY_PRIORITY,
-        names.CAPABILITY_ELASTIC_SURPLUS,
         names.CAPABILITY_RESIZE_IN_PLACE,
     }
-)
-_TOPOLOGY = frozenset(
-    {names.CAPABILITY_TOPOLOGY_REQUIRED_GANG, names.CAPABILITY_TOPOLOGY_PREFERRED_GANG}
-)
-_NESTED_TOPOLOGY = frozenset(
-    {
-        names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET,
-        names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP_SET,
-        names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP,
-        names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP,
-    }
-)
-
-
-def capabilities(features: Features) -> frozenset[str]:
-    """What gangs may ask for."""
-    found = set(_ALWAYS)
     if features.nested:
-        found.add(names.CAPABILITY_HIERARCHY)
+        found |= {names.CAPABILITY_HIERARCHY}
     if features.topology:
-        found |= _TOPOLOGY
+        found |= GANG_TOPOLOGY
     if features.topology and features.nested:
-        found |= _NESTED_TOPOLOGY
-    return frozenset(found)
+        found |= NESTED_TOPOLOGY
+    return found
 
 
 def detect(served: Served, options: Options) -> Dialect | Absent:
     """Choose the dialect from the schemas."""
-    if not isinstance(options, KaiOptions):
-        raise TypeError(f"these are no options of {BACKEND_NAME}: {options!r}")
-    if not served.has(PODGROUPS):
-        return _absent(f"{PODGROUPS} in version {PODGROUPS.version}")
-    if not served.has(QUEUES):
-        return _absent(f"{QUEUES} in version {QUEUES.version}")
-    if not served.has_field(PODGROUPS, "spec", "subGroups", "minMember"):
-        return _absent(f"the field spec.subGroups of {PODGROUPS}, which KAI has since v0.9")
-    features = find(served)
-    installation = KaiInstallation(features, options)
+    chosen = checked_options(options, KaiOptions)
+    missing = missing_kind(served, PODGROUPS, QUEUES)
+    if not missing and not served.has_field(PODGROUPS, "spec", "subGroups", "minMember"):
+        missing = f"the field spec.subGroups of {PODGROUPS}, which KAI has since v0.9"
+    if missing:
+        return Absent(missing, _INSTALL, PREPARATION, capabilities(KaiFeatures()))
+    features = detect_features(served)
+    installation = KaiInstallation(features, chosen)
+    optional = {"minSubGroup": features.min_sub_group, "preemptionDelay": features.delays}
     return Dialect(
-        name=_name(features),
+        name=dialect_name(PODGROUPS, optional),
         capabilities=capabilities(features),
         preparation=PREPARATION,
         translate=functools.partial(translate, installation),
         mirror=functools.partial(mirror, installation),
-        writes=(Writes(PODGROUPS, ObservedPodGroup, rival=podgrouper.rival(features)),),
+        writes=(Writes(PODGROUPS, KaiPodGroup, rival=podgrouper.rival(features)),),
         reads=_reads(features),
         companions=(COMPANION,) if features.topology else (),
-        heeds_held_pods=False,
+        heeds_gated_pods=False,
         surplus_stands_in=True,
         warning=podgrouper.warning(features),
     )
 
 
-def _name(features: Features) -> str:
-    optional = {"minSubGroup": features.min_sub_group, "preemptionDelay": features.delays}
-    return "+".join([PODGROUPS.api_version, *(name for name, found in optional.items() if found)])
-
-
-def _reads(features: Features) -> tuple[Reads, ...]:
+def _reads(features: KaiFeatures) -> tuple[Reads, ...]:
     reads = [
-        Reads(QUEUES, ObservedQueue),
+        Reads(QUEUES, KaiQueue),
         Reads(PRIORITY_CLASSES, PartialObject),
-        Reads(EVENTS, ObservedEvent, _EVICTIONS, translated=False, about=gang_of_event),
+        Reads(EVENTS, SchedulerEvent, _EVICTIONS, translated=False, about=gang_of_event),
     ]
     if features.topology:
-        reads += [Reads(TOPOLOGIES, ObservedTopology), COMPANION.source]
+        reads += [Reads(TOPOLOGIES, KaiTopology), COMPANION.source]
     return tuple(reads)
-
-
-def _absent(missing: str) -> Absent:
-    hoped_for = capabilities(Features())
-    return Absent(missing, _INSTALL, PREPARATION, hoped_for)
 
 
 BACKEND = Backend(
     name=BACKEND_NAME,
     scheduler_names=(SCHEDULER_NAME, "grove-*"),
     scheduling_gate=names.GATE_PODGANG,
-    questions=Questions(
-        definitions=tuple(map(str, (PODGROUPS, QUEUES, TOPOLOGIES))),
-    ),
+    questions=Questions(definitions=tuple(map(str, (PODGROUPS, QUEUES, TOPOLOGIES)))),
     detect=detect,
     options=KaiOptions,
     pod_keys=("kai.scheduler/", KEY_POD_GROUP),

@@ -1,140 +1,125 @@
-"""Who took the room of a gang, from the events that KAI records on its PodGroup.
+"""Who evicted pods of a gang, from the events that KAI records on its PodGroup.
 
-The victim's PodGroup shows nothing of a preemption before KAI v0.17; the events do, on every
-version, and outlast the pods by an hour. An eviction is news until KAI starts the gang
-again, which it notes on the PodGroup, or the gang has its minimum again.
+Before KAI v0.17 the victim's PodGroup shows nothing about a preemption. The events do on every
+version, and they are kept for an hour longer than the pods. An eviction is reported until KAI
+starts the gang again, which it writes on the PodGroup, or until the gang has its minimum again.
 
-An event does not say whether it took members or surplus, and what is lost long after it is not
-the evictor's doing. So it has to belong to the loss: once the status says since when the gang
-lacks its minimum, by its time, and before that by the name of a pod that is just going.
+An event does not say whether it evicted members or surplus, and a later loss has other causes. So
+the event must match the loss. Once the status says since when the gang is below its minimum, the
+time must match; before that, the event must name a pod that is being lost.
 """
 
 import re
 from datetime import datetime, timedelta
 
 from backend_controllers.contract.declaration import Facts
+from backend_controllers.contract.events import EVENTS, SchedulerEvent
+from backend_controllers.contract.scheduling_conditions import scheduled_condition
 from backend_controllers.contract.timestamps import time_of
 from backend_controllers.kai.api import (
-    EVENTS,
     KEY_EVICTED_PODS,
     KEY_EVICTOR_ACTION,
     KEY_EVICTOR_NAME,
     KEY_EVICTOR_NAMESPACE,
     KEY_LAST_START,
-    ObservedEvent,
-    ObservedPodGroup,
+    KaiPodGroup,
     gang_of,
 )
-from shared_api import names
-from shared_api.kube.podgangs import Condition, PodGang
+from shared_api.kube.podgangs import ObservedCondition, ObservedPodGang
 from shared_api.runtime.watching.predicates import Watched
 
-# Recorders merge what they take for repetitions.
+# Event recorders merge events that they consider repetitions.
 _MERGED = "(combined from similar events): "
-# Between the loss of a gang's minimum and the time that its status gives for it; this process may
-# have been away.
+# The longest time between the loss of the minimum and its time in the status: this process may
+# have been down.
 _NOTICED_WITHIN = timedelta(minutes=2)
-_NAMED = re.compile(r"\bPod [^/\s]+/(?P<pod>\S+)")
-_WORDS = {
+_EVICTED_POD = re.compile(r"\bPod [^/\s]+/(?P<pod>\S+)")
+_ACTIONS = {
     "preempt": ("Preempted", "preempted"),
-    "reclaim": ("Reclaimed", "reclaimed for its queue's share"),
-    "consolidation": ("Consolidated", "moved to make contiguous room"),
-    "stalegangeviction": ("StaleGangEvicted", "evicted, since it fell below its minimum"),
+    "reclaim": ("Reclaimed", "reclaimed for the share of another queue"),
+    "consolidation": ("Consolidated", "moved to free contiguous capacity"),
+    "stalegangeviction": ("StaleGangEvicted", "evicted because it was below its minimum"),
 }
 
 
 def gang_of_event(event: Watched) -> tuple[str, str] | None:
-    """Namespace and name of the gang that an event is about."""
-    if not isinstance(event, ObservedEvent):
+    """Return namespace and name of the gang that an event is about."""
+    if not isinstance(event, SchedulerEvent):
         return None
     gang = gang_of(event.involved_object.name)
     return (event.involved_object.namespace, gang) if gang else None
 
 
-def last_start(pod_group: ObservedPodGroup) -> datetime | None:
-    """When KAI last placed the gang; None if it never did."""
+def last_start(pod_group: KaiPodGroup) -> datetime | None:
+    """Return when KAI last scheduled the gang; None if it never did."""
     return time_of(pod_group.metadata.annotations.get(KEY_LAST_START, ""))
 
 
-def last_eviction(gang: PodGang, pod_group: ObservedPodGroup, facts: Facts) -> ObservedEvent | None:
-    """The latest eviction that may have cost the gang its minimum, since KAI last placed it."""
+def last_eviction(
+    gang: ObservedPodGang, pod_group: KaiPodGroup, facts: Facts
+) -> SchedulerEvent | None:
+    """Return the latest eviction since the last start that can explain the lost minimum."""
     started = last_start(pod_group)
     if started is None:
-        # It has never had room that could be taken; this spares most gangs the search.
+        # It never ran, so nothing can be evicted. Most gangs end here, without a search.
         return None
-    told = _scheduled(gang)
-    earliest = _earliest(told) if told is not None else None
+    reported = scheduled_condition(gang)
+    earliest = _earliest(reported) if reported is not None else None
     since = started if earliest is None else max(started, earliest)
-    going = _going(gang, facts) if told is not None and told.status == "True" else None
-    latest: tuple[datetime, str] | None = None
-    found: ObservedEvent | None = None
+    lost = _lost_pods(gang, facts) if reported is not None and reported.status == "True" else None
+    metadata = pod_group.metadata
+    found: list[tuple[datetime, str, SchedulerEvent]] = []
     for event in facts.all(EVENTS):
-        if not isinstance(event, ObservedEvent) or not _is_about(event, pod_group):
+        if not isinstance(event, SchedulerEvent):
             continue
-        at = time_of(event.at)
-        # Both are whole seconds, so that the same second may mean after it.
-        if at is None or at < since or (going is not None and not _takes_any(event, going)):
+        about, at = event.involved_object, time_of(event.at)
+        if (about.namespace, about.name) != (metadata.namespace, metadata.name):
             continue
-        rank = (at, event.metadata.name)
-        if latest is None or rank > latest:
-            latest, found = rank, event
-    return found
+        # Both times are whole seconds, so the same second may be after the start.
+        if at is not None and at >= since and (lost is None or _evicts_any(event, lost)):
+            found.append((at, event.metadata.name, event))
+    return max(found, key=lambda row: row[:2])[2] if found else None
 
 
-def _scheduled(gang: PodGang) -> Condition | None:
-    conditions = gang.status.conditions if gang.status is not None else ()
-    return next((one for one in conditions if one.type == names.CONDITION_SCHEDULED), None)
+def _earliest(reported: ObservedCondition) -> datetime | None:
+    """Return the time before which no eviction can explain the lost minimum."""
+    at = time_of(reported.last_transition_time)
+    return at if at is None or reported.status == "True" else at - _NOTICED_WITHIN
 
 
-def _earliest(told: Condition) -> datetime | None:
-    """The time before which nothing can have cost a gang what it lacks now."""
-    at = time_of(told.last_transition_time)
-    return at if at is None or told.status == "True" else at - _NOTICED_WITHIN
+def _evicts_any(event: SchedulerEvent, pods: frozenset[str]) -> bool:
+    evicted = _EVICTED_POD.search(event.message)
+    return evicted is not None and evicted["pod"] in pods
 
 
-def _takes_any(event: ObservedEvent, going: frozenset[str]) -> bool:
-    named = _NAMED.search(event.message)
-    return named is not None and named["pod"] in going
-
-
-def _going(gang: PodGang, facts: Facts) -> frozenset[str]:
-    """The pods that the gang is just losing."""
+def _lost_pods(gang: ObservedPodGang, facts: Facts) -> frozenset[str]:
+    """Return the pods that the gang is losing now."""
     present = {pod.metadata.name for pod in facts.pods}
     referred = (one.name for group in gang.spec.podgroups for one in group.pod_references)
     leaving = (pod.metadata.name for pod in facts.leaving)
     return frozenset(name for name in (*referred, *leaving) if name not in present)
 
 
-def reason_of(event: ObservedEvent) -> str:
-    """What was done to the gang, in one word."""
+def reason_of(event: SchedulerEvent) -> str:
+    """Return the reason of an eviction, in CamelCase."""
     action = event.metadata.annotations.get(KEY_EVICTOR_ACTION, "")
-    return _WORDS.get(action, ("Evicted", ""))[0]
+    return _ACTIONS.get(action, ("Evicted", ""))[0]
 
 
-def text_of(event: ObservedEvent) -> str:
-    """Who did what to the gang, and why as far as KAI says so."""
+def message_of(event: SchedulerEvent) -> str:
+    """Return who evicted the gang and, if KAI reports it, why."""
     annotations = event.metadata.annotations
     action = annotations.get(KEY_EVICTOR_ACTION, "")
-    verb = _WORDS.get(action, ("", "evicted"))[1]
+    verb = _ACTIONS.get(action, ("", "evicted"))[1]
     evictor = annotations.get(KEY_EVICTOR_NAME, "")
     count = annotations.get(KEY_EVICTED_PODS, "")
     by = ""
     if evictor:
         gang = gang_of(evictor)
-        whom = f"gang {gang}" if gang else f"PodGroup {evictor}"
-        by = f" by {whom} in namespace {annotations.get(KEY_EVICTOR_NAMESPACE, '')}"
+        name = f"gang {gang}" if gang else f"PodGroup {evictor}"
+        by = f" by {name} in namespace {annotations.get(KEY_EVICTOR_NAMESPACE, '')}"
     size = f" ({count} pods)" if count else ""
-    why = _why(event.message, has_evictor=bool(evictor))
+    lines = [line.strip().rstrip(".") for line in event.message.removeprefix(_MERGED).splitlines()]
+    # The first line names one pod and the evictor; the other lines are about queues.
+    why = "; ".join(line for line in (lines[1:] if evictor else lines) if line)
     return f"{verb}{by}{size}" + (f": {why}" if why else "")
-
-
-def _why(message: str, *, has_evictor: bool) -> str:
-    lines = [line.strip().rstrip(".") for line in message.removeprefix(_MERGED).splitlines()]
-    # The first line names one of the pods and the evictor; the others are about queues.
-    told = lines[1:] if has_evictor else lines
-    return "; ".join(line for line in told if line)
-
-
-def _is_about(event: ObservedEvent, pod_group: ObservedPodGroup) -> bool:
-    about, metadata = event.involved_object, pod_group.metadata
-    return about.name == metadata.name and about.namespace == metadata.namespace

@@ -1,38 +1,33 @@
-"""Which pods of a gang are in its PodGroup, and what the PodGroup has to ask for.
+"""Which pods of a gang belong to its PodGroup, and the minimums of that PodGroup.
 
-A pod names its PodGroup when it is made, and that name has the gang's UID. Pods that ran on while
-somebody deleted their gang name the PodGroup of an earlier gang, which is gone, and KAI never
-counts them for the new one. What they hold is not asked for again, else the pod that replaces
-one of them would wait for ever. One of them that has no node never gets one, and is not counted
-on: the gang is placed whole or not at all.
+A pod names its PodGroup when it is created, and that name contains the gang's UID. If a user
+deletes a gang while its pods run, the pods name a PodGroup that no longer exists. KAI never counts
+them for the new gang. Minimums that such bound pods fill are not requested again: otherwise the
+replacement of one of them would wait forever. Such a pod without a node never gets one, so it is
+not counted: the gang is scheduled as a whole or not at all.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from backend_controllers.contract.minimums import groups_below
 from backend_controllers.contract.pod_counts import group_of
 from backend_controllers.kai.api import KEY_POD_GROUP, gang_of, pod_group_name
-from backend_controllers.kai.features import Features
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.kai.installation import KaiFeatures
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 
-_ENDED = frozenset({"Failed", "Succeeded"})
+
+def groups_below_minimum(gang: ObservedPodGang, pods: Iterable[Pod]) -> frozenset[str]:
+    """Return the groups of a gang whose minimum is not bound, given these pods."""
+    bound = (group_of(pod) for pod in pods if pod.is_bound and pod.status.phase != "Failed")
+    return groups_below(gang, bound)
 
 
-def groups_below(gang: PodGang, pods: Iterable[Pod]) -> frozenset[str]:
-    """The groups whose minimum is not on nodes, if these are the pods."""
-    bound = Counter(
-        group_of(pod) for pod in pods if pod.spec.node_name and pod.status.phase != "Failed"
-    )
-    return frozenset(
-        group.name for group in gang.spec.podgroups if bound[group.name] < group.min_replicas
-    )
+def pods_of_earlier_gang(gang: ObservedPodGang, pods: Iterable[Pod]) -> Iterator[Pod]:
+    """Yield the ungated pods that were created for an earlier gang of this name.
 
-
-def of_earlier_gang(gang: PodGang, pods: Iterable[Pod]) -> Iterator[Pod]:
-    """The released pods that were made for an earlier gang of this name.
-
-    Those that are still held do not count: core makes them anew with what is wanted now.
+    Gated pods are left out: core recreates them for this gang.
     """
     ours = pod_group_name(gang.metadata.name, gang.metadata.uid)
     for pod in pods:
@@ -41,20 +36,17 @@ def of_earlier_gang(gang: PodGang, pods: Iterable[Pod]) -> Iterator[Pod]:
             yield pod
 
 
-def asked_of(gang: PodGang, pods: Sequence[Pod], features: Features) -> dict[str, int]:
-    """How many pods of each group KAI has to place together; groups that ask for none may lack."""
-    earlier = tuple(of_earlier_gang(gang, pods))
-    holding = Counter(
-        group_of(pod) for pod in earlier if pod.spec.node_name and pod.status.phase not in _ENDED
-    )
-    asked = {
-        group.name: max(group.min_replicas - holding[group.name], 0)
-        for group in gang.spec.podgroups
+def minimums(gang: ObservedPodGang, pods: Sequence[Pod], features: KaiFeatures) -> dict[str, int]:
+    """Return how many pods of each group KAI must schedule together; some groups may be absent."""
+    earlier = tuple(pods_of_earlier_gang(gang, pods))
+    filled = Counter(group_of(pod) for pod in earlier if pod.is_bound and not pod.has_ended)
+    requested = {
+        group.name: max(group.min_replicas - filled[group.name], 0) for group in gang.spec.podgroups
     }
-    if features.empty_groups or not holding:
-        return asked
-    if not any(asked.values()):
-        # Surplus pods are placed too, and here only through a sub-group that asks for one.
+    if features.empty_groups or not filled:
+        return requested
+    if not any(requested.values()):
+        # Surplus pods need a sub-group too, and in this KAI its minimum is at least 1.
         joined = {group_of(pod) for pod in pods if pod not in earlier}
-        asked = dict.fromkeys((name for name in asked if name in joined), 1)
-    return {name: count for name, count in asked.items() if count}
+        requested = dict.fromkeys((name for name in requested if name in joined), 1)
+    return {name: count for name, count in requested.items() if count}

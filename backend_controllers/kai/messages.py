@@ -1,20 +1,21 @@
-"""KAI's explanations, made fit to be read and compared.
+"""KAI's explanations, cleaned so that people can read them and this backend can compare them.
 
-KAI lists reasons in random order, repeats them, ends them with `..`, and gives one line per
-topology domain. The same situation must give the same text here, or every cycle would be a
-write; so lines are cleaned, merged and sorted. Numbers are kept. Texts are matched loosely:
-one that is not recognised is passed on as it is.
+KAI lists reasons in random order, repeats them, ends them with `..`, and has one line per topology
+domain. The same situation must give the same message here, otherwise every cycle would be a write.
+So lines are cleaned, merged and sorted, and numbers are kept. A line that is not recognised stays
+as it is.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from backend_controllers.contract.explanations import closest_domain, first_lines
 from backend_controllers.kai.api import Explanation, QueueDetails
 from shared_api.truncation import truncated
 
 UNSCHEDULABLE = "Unschedulable"
 TOPOLOGY_UNSATISFIED = "TopologyUnsatisfied"
-# Reasons of KAI that are passed on, the most telling first. Others are free text.
+# Reasons of KAI that are passed on, the most specific first. Other reasons are free text.
 _KNOWN = ("QueueDoesNotExist", "OverLimit", "NonPreemptibleOverQuota", "PreemptionDelayNotElapsed")
 _GENERIC = frozenset({"Unable to schedule podgroup", "Unable to schedule pod"})
 _PREFIX = re.compile(
@@ -29,20 +30,19 @@ _GANG = re.compile(
     r" Additional pods cannot be scheduled.*? due to: (?P<cause>.*)"
 )
 _DOMAIN = re.compile(
-    r"node-group (?P<domain>\S+) can allocate only (?P<room>\d{1,18}) of (?P<needed>\d{1,18}) required pods"
+    r"node-group (?P<domain>\S+) can allocate only (?P<fitting>\d{1,18}) of (?P<needed>\d{1,18}) required pods"
 )
 _REQUIREMENT = re.compile(
     r"topology (?P<topology>\S+), requirement (?P<level>\S*) couldn't be satisfied"
     r" for job <[^>]*>(?:, subgroup (?P<group>[^:\s]+))?(?P<rest>:.*)?"
 )
-# Counts of nodes, each on a line of its own, go on with the sentence before them.
+# Counts of nodes, each on its own line, continue the sentence before them.
 _MORE_NODES = re.compile(r"\d+ node\(s\) ")
-_MOST_LINES = 8
 _LONGEST = 2048
 
 
 def explain(explanations: Iterable[Explanation]) -> tuple[str, str]:
-    """Reason and message of a gang that was not placed."""
+    """Return reason and message of a gang that was not scheduled."""
     every = list(explanations)
     reasons = {explanation.reason for explanation in every}
     lines = {line for explanation in every for line in _lines(explanation)}
@@ -58,7 +58,7 @@ def explain(explanations: Iterable[Explanation]) -> tuple[str, str]:
 
 
 def explanation_of(text: str) -> Explanation:
-    """A text in which the reason comes first, as in conditions of pods."""
+    """Parse a text that begins with its reason, as conditions of pods do."""
     prefix = _PREFIX.match(text)
     if prefix is None:
         return Explanation(message=text)
@@ -80,54 +80,44 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _joined(lines: set[str]) -> str:
-    telling = {line for line in lines if line not in _GENERIC}
-    if not telling:
-        return "KAI cannot place the gang and does not say why"
-    rewritten = {_rewritten(line) for line in telling if not _DOMAIN.search(line)}
-    rewritten |= set(_best_domains(telling))
-    # The node message of one pod is a part of what is said about the gang.
+    specific = lines - _GENERIC
+    if not specific:
+        return "KAI cannot schedule the gang and gives no reason"
+    rewritten = {_rewritten(line) for line in specific if not _DOMAIN.search(line)}
+    rewritten |= set(_closest_domains(specific))
+    # The node message of one pod is often part of the message about the gang.
     parts = sorted(
         line
         for line in rewritten
         if not any(line != other and line in other for other in rewritten)
     )
-    shown = "; ".join(parts[:_MOST_LINES])
-    if len(parts) > _MOST_LINES:
-        shown += f"; and {len(parts) - _MOST_LINES} more"
-    return truncated(shown, _LONGEST)
+    return truncated(first_lines(parts), _LONGEST)
 
 
 def _rewritten(line: str) -> str:
     gang = _GANG.fullmatch(line)
     if gang is not None:
-        # KAI speaks of all sub-groups, but it counts within the one.
-        whom = f"group '{gang['group']}'" if gang["group"] else "the gang"
-        return f"{whom} fits {gang['found']} of {gang['needed'] or gang['all']}: {gang['cause']}"
+        # KAI writes "from all sub-groups", but it counts pods of this one.
+        title = f"group '{gang['group']}'" if gang["group"] else "the gang"
+        return f"{title} fits {gang['found']} of {gang['needed'] or gang['all']}: {gang['cause']}"
     requirement = _REQUIREMENT.fullmatch(line)
     if requirement is not None:
-        whom = f"'{requirement['group']}'" if requirement["group"] else "the gang"
-        level = f"no domain of level {requirement['level']}" if requirement["level"] else "no place"
-        return f"{level} in topology '{requirement['topology']}' has room for {whom}" + (
-            requirement["rest"] or ""
-        )
+        title = f"'{requirement['group']}'" if requirement["group"] else "the gang"
+        level = f"domain of level {requirement['level']}" if requirement["level"] else "domain"
+        rest = requirement["rest"] or ""
+        return f"no {level} in topology '{requirement['topology']}' has capacity for {title}{rest}"
     return line
 
 
-def _best_domains(lines: set[str]) -> Iterator[str]:
-    """One line for what may be hundreds of racks: the domain that comes closest."""
-    domains = [
-        (int(match["needed"]), -int(match["room"]), match["domain"])
-        for line in lines
-        if (match := _DOMAIN.search(line))
-    ]
-    for needed in sorted({needed for needed, _, _ in domains}):
-        of_needed = sorted(entry for entry in domains if entry[0] == needed)
-        _, room, domain = of_needed[0]
-        yield (
-            f"fits {-room} of {needed} pods in {domain}, the best of {len(of_needed)} domains"
-            if len(of_needed) > 1
-            else f"fits {-room} of {needed} pods in {domain}"
-        )
+def _closest_domains(lines: set[str]) -> Iterator[str]:
+    """Yield one line for each number of needed pods, instead of one for each domain."""
+    by_needed: dict[int, list[tuple[str, int]]] = {}
+    for line in lines:
+        if match := _DOMAIN.search(line):
+            domain = (match["domain"], int(match["fitting"]))
+            by_needed.setdefault(int(match["needed"]), []).append(domain)
+    for needed, domains in sorted(by_needed.items()):
+        yield closest_domain(domains, needed)
 
 
 def _queue_numbers(details: QueueDetails) -> str:
@@ -139,8 +129,8 @@ def _queue_numbers(details: QueueDetails) -> str:
         "requested": details.pod_group_requested_resources,
         "requested non-preemptible": details.pod_group_requested_non_preemptible_resources,
     }
-    told = ", ".join(f"{name} {_amounts(amounts)}" for name, amounts in numbers.items() if amounts)
-    return f"queue '{details.name}': {told}"
+    known = ", ".join(f"{name} {_amounts(amounts)}" for name, amounts in numbers.items() if amounts)
+    return f"queue '{details.name}': {known}"
 
 
 def _amounts(amounts: Mapping[str, str | int | float]) -> str:

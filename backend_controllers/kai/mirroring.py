@@ -1,102 +1,101 @@
-"""How a gang fares, in KAI's words.
+"""How KAI schedules a gang: reason, message and disruption.
 
-KAI publishes neither a phase nor success: a gang is placed when its pods have nodes. Its
-one condition says why a cycle placed nothing, is written once, and before v0.17 stays for
-ever, so it counts only while nothing of the gang is bound and no start came after it.
-Pods of the gang say the rest. While members are missing or gated KAI does not look at the
-gang, and old words about it are not repeated.
+KAI publishes neither a phase nor success: a gang is scheduled when its pods have nodes. KAI's one
+condition says why a cycle scheduled nothing. It is written once and, before v0.17, never removed.
+So it counts only while no pod of the gang is bound and KAI has not started the gang since. The
+rest comes from the pods. While members are missing or gated, KAI does not try the gang, so older
+messages about it are not repeated.
 """
 
-from backend_controllers.contract.declaration import Facts, Words
+from backend_controllers.contract.declaration import Facts, Report
 from backend_controllers.contract.pod_counts import group_of, members_are_ungated
+from backend_controllers.contract.scheduling_conditions import unscheduled_conditions
 from backend_controllers.contract.timestamps import time_of
-from backend_controllers.kai import evictions, podgrouper, queues
-from backend_controllers.kai import messages as texts
-from backend_controllers.kai import topology_levels as placement
-from backend_controllers.kai.api import (
-    PODGROUPS,
-    Explanation,
-    ObservedPodGroup,
-    SchedulingCondition,
-    pod_group_name,
-)
-from backend_controllers.kai.features import KaiInstallation
-from backend_controllers.kai.membership import groups_below, of_earlier_gang
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.kai import evictions, messages, podgrouper, queues
+from backend_controllers.kai.api import PODGROUPS, KaiPodGroup, SchedulingCondition, pod_group_name
+from backend_controllers.kai.installation import KaiInstallation
+from backend_controllers.kai.membership import groups_below_minimum, pods_of_earlier_gang
+from backend_controllers.kai.topology_levels import topology_problem
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 
 PODGROUPER_CLASH = "PodGrouperClash"
 EARLIER_GANG = "PodsOfEarlierGang"
 
 
-def mirror(installation: KaiInstallation, gang: PodGang, facts: Facts) -> Words:
-    """What there is to say about a gang."""
+def mirror(installation: KaiInstallation, gang: ObservedPodGang, facts: Facts) -> Report:
+    """Return what KAI reports about a gang."""
     pod_group = _pod_group(gang, facts)
     clash = podgrouper.clash(installation.features, gang, facts, pod_group)
-    announced = _announced(gang, facts.pods)
-    if not groups_below(gang, facts.pods):
-        return Words(disruption=announced, remarks=(clash,) if clash else ())
+    announced = _announced_eviction(gang, facts.pods)
+    if not groups_below_minimum(gang, facts.pods):
+        return Report(disruption=announced, remarks=(clash,) if clash else ())
     eviction = evictions.last_eviction(gang, pod_group, facts) if pod_group else None
-    taken = evictions.reason_of(eviction) if eviction else ""
-    disruption = evictions.text_of(eviction) if eviction else announced
-    reason, message = _why_not(installation, gang, facts, pod_group)
+    disruption_reason = evictions.reason_of(eviction) if eviction else ""
+    disruption = evictions.message_of(eviction) if eviction else announced
+    reason, message = _why_unscheduled(installation, gang, facts, pod_group)
     if not (reason or message) and clash:
         reason, message = PODGROUPER_CLASH, clash
-    if not reason and taken:
-        reason, message = taken, disruption
-    return Words(
+    if not reason and disruption_reason:
+        reason, message = disruption_reason, disruption
+    return Report(
         reason=reason,
         message=message,
         disruption=disruption,
-        disruption_reason=taken,
+        disruption_reason=disruption_reason,
         remarks=(clash,) if clash and reason != PODGROUPER_CLASH else (),
     )
 
 
-def _why_not(
-    installation: KaiInstallation, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
+def _why_unscheduled(
+    installation: KaiInstallation,
+    gang: ObservedPodGang,
+    facts: Facts,
+    pod_group: KaiPodGroup | None,
 ) -> tuple[str, str]:
-    name = queues.queue_of(gang, installation.options.default_queue)
-    flaw = queues.flaw_of(name, facts) if name else None
-    if flaw is None and installation.features.topology:
-        flaw = placement.flaw_of(gang, facts)
-    if flaw is not None:
-        return flaw
-    earlier = tuple(of_earlier_gang(gang, facts.pods))
-    if stuck := _stuck(gang, facts.pods, earlier):
-        return EARLIER_GANG, stuck
+    queue = queues.queue_of(installation, gang)
+    problem = queues.queue_problem(queue, facts) if queue else None
+    if problem is None and installation.features.topology:
+        problem = topology_problem(gang, facts)
+    if problem is not None:
+        return problem
+    earlier = tuple(pods_of_earlier_gang(gang, facts.pods))
+    if stuck := _stuck_pods(gang, facts.pods, earlier):
+        return EARLIER_GANG, (
+            "KAI never schedules pods that were created for an earlier gang of this name. Delete"
+            f" them to recreate them: {', '.join(stuck)}"
+        )
     if not members_are_ungated(gang, facts.pods):
         return "", ""
     joined = tuple(pod for pod in facts.pods if pod not in earlier) if earlier else facts.pods
-    return _told_by_kai(pod_group, joined)
+    return _reported_by_kai(pod_group, joined)
 
 
-def _told_by_kai(pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]) -> tuple[str, str]:
+def _reported_by_kai(pod_group: KaiPodGroup | None, pods: tuple[Pod, ...]) -> tuple[str, str]:
     failed = _failed_binding(pods)
     if failed:
         return "BindingFailed", failed
     condition = _current(pod_group, pods)
     if condition is not None:
-        listed = condition.reasons or (texts.explanation_of(condition.message),)
-        return texts.explain(listed)
+        return messages.explain(condition.reasons or (messages.explanation_of(condition.message),))
     if _is_binding(pod_group, pods):
-        # Without a reason: this passes in a moment unless the binder is down.
-        return "", "KAI chose the nodes, its binder has not bound all pods yet"
-    told = _told_by_pods(pods)
-    return texts.explain(told) if told else ("", "")
+        # No reason: this ends soon unless the binder is down.
+        return "", "KAI chose the nodes, and its binder has not bound all pods yet"
+    conditions = unscheduled_conditions(pods, "Unschedulable")
+    reported = sorted({condition.message for condition in conditions if condition.message})
+    return messages.explain(map(messages.explanation_of, reported)) if reported else ("", "")
 
 
-def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
+def _pod_group(gang: ObservedPodGang, facts: Facts) -> KaiPodGroup | None:
     name = pod_group_name(gang.metadata.name, gang.metadata.uid)
     found = facts.get(PODGROUPS, gang.metadata.namespace, name)
-    return found if isinstance(found, ObservedPodGroup) else None
+    return found if isinstance(found, KaiPodGroup) else None
 
 
-def _current(
-    pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]
-) -> SchedulingCondition | None:
-    if pod_group is None or any(pod.spec.node_name for pod in pods):
-        # KAI leaves the condition alone as soon as anything of the group has a node.
+def _current(pod_group: KaiPodGroup | None, pods: tuple[Pod, ...]) -> SchedulingCondition | None:
+    """Return the newest condition if it is about the pods as they are now."""
+    if pod_group is None or any(pod.is_bound for pod in pods):
+        # KAI stops updating the condition as soon as one pod of the group is bound.
         return None
     conditions = pod_group.status.scheduling_conditions
     newest = max(conditions, key=_transition, default=None)
@@ -108,74 +107,57 @@ def _current(
     return newest
 
 
-def _is_binding(pod_group: ObservedPodGroup | None, pods: tuple[Pod, ...]) -> bool:
-    """Tell whether KAI has chosen nodes for all pods that have none; later pods were no part of it."""
+def _is_binding(pod_group: KaiPodGroup | None, pods: tuple[Pod, ...]) -> bool:
+    """Tell whether KAI has chosen nodes for all unbound pods. Pods created later have none."""
     started = evictions.last_start(pod_group) if pod_group else None
     if started is None:
         return False
-    made = (time_of(pod.metadata.creation_timestamp) for pod in pods if not pod.spec.node_name)
-    return all(at is not None and at <= started for at in made)
+    created = (time_of(pod.metadata.creation_timestamp) for pod in pods if not pod.is_bound)
+    return all(at is not None and at <= started for at in created)
 
 
 def _transition(condition: SchedulingCondition) -> int:
     number = condition.transition_id
-    # Anybody may write the status. Python reads no number of more than 4,300 digits.
+    # Any client may write the status. Python converts no number of more than 4,300 digits.
     return int(number) if number.isdecimal() and len(number) < 100 else -1
 
 
-def _told_by_pods(pods: tuple[Pod, ...]) -> list[Explanation]:
-    conditions = (pod.condition("PodScheduled") for pod in pods if not pod.spec.node_name)
-    told = {
-        condition.message
-        for condition in conditions
-        if condition is not None
-        and condition.status == "False"
-        and condition.reason == "Unschedulable"
-        and condition.message
-    }
-    return [texts.explanation_of(message) for message in sorted(told)]
-
-
 def _failed_binding(pods: tuple[Pod, ...]) -> str:
-    waiting = (pod for pod in pods if not pod.spec.node_name)
+    waiting = (pod for pod in pods if not pod.is_bound)
     failures = (pod.condition(kind) for pod in waiting for kind in ("PodBound", "PodScheduled"))
-    messages = {
+    found = {
         failure.message.rstrip(" .")
         for failure in failures
         if failure is not None and failure.status == "False" and failure.reason == "BindingError"
     }
-    return "; ".join(sorted(messages))
+    return "; ".join(sorted(found))
 
 
-def _announced(gang: PodGang, pods: tuple[Pod, ...]) -> str:
-    """An eviction that pods carry already, where KAI's scheduler is told to mark them.
+def _announced_eviction(gang: ObservedPodGang, pods: tuple[Pod, ...]) -> str:
+    """Return the eviction that KAI has announced on pods, if it is configured to do so.
 
-    It is none of the gang as long as every group keeps its minimum without these pods.
+    It does not disrupt the gang while every group keeps its minimum without these pods.
     """
-    marked = {
+    targets = {
         pod.metadata.name: target
         for pod in pods
         if (target := pod.condition("DisruptionTarget")) is not None and target.status == "True"
     }
-    if not marked:
+    if not targets:
         return ""
-    hit = groups_below(gang, (pod for pod in pods if pod.metadata.name not in marked))
+    hit = groups_below_minimum(gang, (pod for pod in pods if pod.metadata.name not in targets))
     for pod in pods:
-        target = marked.get(pod.metadata.name)
+        target = targets.get(pod.metadata.name)
         if target is not None and group_of(pod) in hit:
             return f"pod {pod.metadata.name} is being evicted: {target.message or target.reason}"
     return ""
 
 
-def _stuck(gang: PodGang, pods: tuple[Pod, ...], earlier: tuple[Pod, ...]) -> str:
-    """Which pods keep the gang from its minimum, since KAI never places them."""
-    short = groups_below(gang, pods)
-    stuck = sorted(
-        pod.metadata.name for pod in earlier if not pod.spec.node_name and group_of(pod) in short
-    )
-    if not stuck:
-        return ""
-    return (
-        "pods that were made for an earlier gang of this name are never placed: delete"
-        f" {', '.join(stuck)} for them to be made anew"
+def _stuck_pods(
+    gang: ObservedPodGang, pods: tuple[Pod, ...], earlier: tuple[Pod, ...]
+) -> list[str]:
+    """Return the pods of an earlier gang that keep this gang below its minimum."""
+    below = groups_below_minimum(gang, pods)
+    return sorted(
+        pod.metadata.name for pod in earlier if not pod.is_bound and group_of(pod) in below
     )

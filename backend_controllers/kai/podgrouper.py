@@ -1,68 +1,71 @@
-"""KAI's podgrouper beside us: how a clash with it is seen, and what to do about it.
+"""Conflicts with KAI's podgrouper: how to detect one, and what to do about it.
 
-It makes PodGroups for pods of kinds that it knows. Those of gangs it calls as we do, and before
-v0.15 nothing on a pod keeps it away: with every change of a pod it writes its own owner, labels and
-top-level `minMember` into our PodGroup. It leaves what KAI goes by as it is, so nothing here fights
-it for a field; the gang says what happened.
+The podgrouper creates PodGroups for pods whose owner kinds it knows. It gives those of gangs the
+same names as this backend does. Before v0.15 nothing on a pod stops it: with every change of a pod
+it writes its owner, its labels and a top-level `minMember` into our PodGroup. KAI does not use
+these fields, so this backend must not write them back. The gang reports the conflict.
 """
 
 from backend_controllers.contract.declaration import Facts
 from backend_controllers.kai.api import (
     KEY_POD_GROUP,
     KEY_SKIP_PODGROUPER,
-    ObservedPodGroup,
+    KaiPodGroup,
     gang_of,
     pod_group_name,
 )
-from backend_controllers.kai.features import Features
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.kai.installation import KaiFeatures
+from shared_api.kube.podgangs import ObservedPodGang
 
-_KEEP_AWAY = (
-    "upgrade KAI to v0.15 or newer, or keep its podgrouper away from the namespaces of gangs with"
-    " its flag --namespace-label-selector"
+_EXCLUDE = (
+    "upgrade KAI to v0.15 or newer, or exclude the namespaces of gangs with the podgrouper's flag"
+    " --namespace-label-selector"
 )
 
 
-def remedy(features: Features) -> str:
-    """How the podgrouper of this KAI is kept away."""
+def remedy(features: KaiFeatures) -> str:
+    """Return how to stop the podgrouper of this KAI."""
     if features.min_sub_group:
         return f"set the annotation {KEY_SKIP_PODGROUPER}=true on the PodCliqueSet"
-    return _KEEP_AWAY
+    return _EXCLUDE
 
 
-def rival(features: Features) -> str:
-    """What is said where a PodGroup of a gang's name is not ours."""
-    return f"KAI's podgrouper makes PodGroups of this name; {_made_anew(features)}"
+def rival(features: KaiFeatures) -> str:
+    """Return the message for a PodGroup with a gang's name that is not ours."""
+    return f"KAI's podgrouper creates PodGroups of this name. {_recreate_pod_group(features)}"
 
 
-def warning(features: Features) -> str:
-    """What is said of a KAI whose podgrouper takes the pods of gangs over, if it runs."""
+def warning(features: KaiFeatures) -> str:
+    """Return the warning about a KAI that ignores skip-podgrouper; empty if it does not."""
     if features.min_sub_group:
         return ""
     return (
-        f"the installed KAI ({features.release}) does not heed the annotation"
-        f" {KEY_SKIP_PODGROUPER}: if its podgrouper runs, it writes into the PodGroups of gangs;"
-        f" {_KEEP_AWAY}"
+        f"the installed KAI ({features.release}) ignores the annotation {KEY_SKIP_PODGROUPER}: its"
+        f" podgrouper, if it runs, writes into the PodGroups of gangs. To prevent it, {_EXCLUDE}"
     )
 
 
 def clash(
-    features: Features, gang: PodGang, facts: Facts, pod_group: ObservedPodGroup | None
+    features: KaiFeatures, gang: ObservedPodGang, facts: Facts, pod_group: KaiPodGroup | None
 ) -> str:
-    """What the podgrouper did to a gang, and what to do now; empty if it did nothing."""
+    """Return what the podgrouper did to a gang and what to do; empty if it did nothing."""
     ours = pod_group_name(gang.metadata.name, gang.metadata.uid)
     groups = {pod.metadata.annotations.get(KEY_POD_GROUP, "") for pod in facts.pods} - {ours}
     groups = {group for group in groups if gang_of(group) != gang.metadata.name}
     if groups:
         others = ", ".join(group or "none" for group in sorted(groups))
         return (
-            f"pods of the gang were given to another PodGroup: {others}; {remedy(features)}, and"
-            " delete the pods for them to be made anew"
+            f"pods of the gang belong to another PodGroup: {others}."
+            f" {_sentence(remedy(features))}, then delete these pods to recreate them"
         )
     if pod_group is not None and pod_group.spec.min_member is not None:
-        return f"KAI's podgrouper has written into PodGroup {ours}; {_made_anew(features)}"
+        return f"KAI's podgrouper has changed PodGroup {ours}. {_recreate_pod_group(features)}"
     return ""
 
 
-def _made_anew(features: Features) -> str:
-    return f"{remedy(features)}, and delete the PodGroup for it to be made anew"
+def _recreate_pod_group(features: KaiFeatures) -> str:
+    return f"{_sentence(remedy(features))}, then delete the PodGroup to recreate it"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]

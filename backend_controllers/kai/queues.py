@@ -1,68 +1,74 @@
-"""The queue of a gang: which one, and whether KAI can use it.
+"""The queue of a gang, and whether KAI can use it.
 
-KAI says nothing helpful about a queue that has children and little about one that does not
-exist, so both are looked up here. A queue that is missing does not make a gang
-untranslatable: its PodGroup is written, and KAI starts it once somebody creates the queue.
+KAI reports nothing helpful about a queue with children, and little about a queue that does not
+exist, so both are looked up here. A missing queue does not reject a gang: its PodGroup is
+written, and KAI schedules it once the queue exists.
 """
-
-from collections.abc import Iterator
 
 from backend_controllers.contract.declaration import Facts
 from backend_controllers.contract.queues import listed, named_queue
-from backend_controllers.kai.api import KEY_QUEUE, QUEUES, ObservedQueue
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.kai.api import KEY_QUEUE, QUEUES, KaiQueue
+from backend_controllers.kai.installation import KaiInstallation
+from shared_api.kube.podgangs import ObservedPodGang
 
-NO_QUEUE = (
-    f"the gang names no queue: set the label {KEY_QUEUE} on the PodCliqueSet, or the option"
-    " defaultQueue of this backend"
-)
+_LABEL = f"the label {KEY_QUEUE} on the PodCliqueSet"
 
 
-def queue_of(gang: PodGang, default: str | None) -> str | None:
-    """The queue that the gang names, or the one of those that name none."""
-    return named_queue(gang, KEY_QUEUE) or default
+def queue_of(installation: KaiInstallation, gang: ObservedPodGang) -> str | None:
+    """Return the queue of a gang: its own, else the default."""
+    return named_queue(gang, KEY_QUEUE) or installation.options.default_queue
 
 
-def flaw_of(name: str, facts: Facts) -> tuple[str, str] | None:
-    """Why KAI cannot use the queue, as reason and message."""
+def no_queue(facts: Facts) -> str:
+    """Return the message for a gang without a queue."""
+    return (
+        f"no queue is set. Set {_LABEL}, or the option defaultQueue of this backend"
+        f"{_existing(facts)}"
+    )
+
+
+def queue_problem(name: str, facts: Facts) -> tuple[str, str] | None:
+    """Return why KAI cannot use a queue, as reason and message; None if it can."""
     queue = facts.get(QUEUES, "", name)
-    if not isinstance(queue, ObservedQueue):
-        leaves = _leaves(facts)
-        existing = f"; queues that take gangs: {listed(leaves)}" if leaves else ""
+    if not isinstance(queue, KaiQueue):
         return "QueueDoesNotExist", (
-            f"queue '{name}' does not exist: create it, or name another with the label"
-            f" {KEY_QUEUE} on the PodCliqueSet{existing}"
+            f"queue '{name}' does not exist. Create it, or set another with {_LABEL}"
+            f"{_existing(facts)}"
         )
-    children = [other.metadata.name for other in _queues(facts) if other.spec.parent_queue == name]
+    children = sorted(
+        other.metadata.name for other in _queues(facts) if other.spec.parent_queue == name
+    )
     if children:
         return "QueueNotLeaf", (
-            f"queue '{name}' has queues below it and takes no gangs itself: name one of"
-            f" {listed(sorted(children))} with the label {KEY_QUEUE} on the PodCliqueSet"
+            f"queue '{name}' has child queues and accepts no gangs itself. Set one of"
+            f" {listed(children)} with {_LABEL}"
         )
-    return _lost_ancestor(queue, facts)
+    return _missing_ancestor(queue, facts)
 
 
-def _queues(facts: Facts) -> Iterator[ObservedQueue]:
-    return (queue for queue in facts.all(QUEUES) if isinstance(queue, ObservedQueue))
+def _queues(facts: Facts) -> list[KaiQueue]:
+    return [queue for queue in facts.all(QUEUES) if isinstance(queue, KaiQueue)]
 
 
-def _leaves(facts: Facts) -> list[str]:
-    queues = list(_queues(facts))
+def _existing(facts: Facts) -> str:
+    """Return the queues that accept gangs, as the end of a message."""
+    queues = _queues(facts)
     parents = {queue.spec.parent_queue for queue in queues}
-    return sorted({queue.metadata.name for queue in queues} - parents)
+    leaves = sorted({queue.metadata.name for queue in queues} - parents)
+    return f" (existing queues: {listed(leaves)})" if leaves else ""
 
 
-def _lost_ancestor(queue: ObservedQueue, facts: Facts) -> tuple[str, str] | None:
-    # KAI drops a queue whose parent is missing, with all that hang below it.
+def _missing_ancestor(queue: KaiQueue, facts: Facts) -> tuple[str, str] | None:
+    # KAI ignores a queue whose parent is missing, and all queues below it.
     seen = {queue.metadata.name}
     current = queue
     while current.spec.parent_queue and current.spec.parent_queue not in seen:
         parent = facts.get(QUEUES, "", current.spec.parent_queue)
-        if not isinstance(parent, ObservedQueue):
+        if not isinstance(parent, KaiQueue):
             return "QueueDoesNotExist", (
-                f"queue '{queue.metadata.name}' is ignored by KAI, since the parent"
-                f" '{current.spec.parent_queue}' of queue '{current.metadata.name}' does not"
-                " exist: create the parent"
+                f"KAI ignores queue '{queue.metadata.name}': the parent"
+                f" '{current.spec.parent_queue}' of queue '{current.metadata.name}' does not exist."
+                " Create the parent queue"
             )
         seen.add(parent.metadata.name)
         current = parent

@@ -1,15 +1,14 @@
-"""Where pods may be placed, in KAI's words: a Topology and levels that are node label keys.
+"""The Topology of a gang, and its levels, which are node label keys.
 
-KAI fails without a reason when a preferred level is broader than the required one, or when
-a sub-group's level is broader than that of what it is part of. Both are implied by the
-narrower level, so they are left out. What does not exist is not left out: KAI would place
-the gang anywhere.
+KAI fails without a reason if a preferred level is broader than the required one, or if a
+sub-group's level is broader than that of its parent. The narrower level implies both, so they are
+left out. A level that does not exist must stay: without it KAI would schedule the gang anywhere.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend_controllers.contract.declaration import Facts, Pack, pack_of
+from backend_controllers.contract.declaration import Facts, PackLevels
+from backend_controllers.contract.pack_requests import levels_of
 from backend_controllers.kai.api import (
     BACKEND_NAME,
     BINDINGS,
@@ -17,25 +16,26 @@ from backend_controllers.kai.api import (
     KEY_TOPOLOGY,
     SCHEDULER_NAME,
     TOPOLOGIES,
-    ObservedTopology,
+    KaiTopology,
 )
 from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.models import ClusterTopologyBinding, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A Topology of KAI, and its levels from the broadest to the narrowest if they are known."""
+class TopologyLevels:
+    """A Topology of KAI and its levels, broadest first. Unknown levels are empty."""
 
     topology: str
     levels: tuple[str, ...] = ()
 
-    def constraint(self, pack: Pack, within: str = "") -> JsonObject | None:
-        """A topologyConstraint, for pods that share a domain of the level `within` already."""
+    def constraint(self, pack: PackLevels, within: str = "") -> JsonObject | None:
+        """Return the topologyConstraint of pods that already share a domain of `within`."""
         required = "" if self._is_broader(pack.required, within) else pack.required
-        floor = required or within
-        preferred = "" if self._is_broader(pack.preferred, floor) else pack.preferred
+        preferred = pack.preferred
+        if self._is_broader(preferred, required or within):
+            preferred = ""
         if not required and not preferred:
             return None
         constraint: JsonObject = {"topology": self.topology}
@@ -46,7 +46,7 @@ class Place:
         return constraint
 
     def narrower(self, one: str, other: str) -> str:
-        """The level that implies the other one."""
+        """Return the narrower of two levels, which implies the other."""
         if not one or not other:
             return one or other
         return other if self._is_broader(one, other) else one
@@ -58,7 +58,7 @@ class Place:
 
 
 def reference_of(binding: ClusterTopologyBinding) -> str | None:
-    """The Topology that somebody else keeps for KAI, if the binding says so."""
+    """Return the Topology that an administrator manages for KAI, if the binding names one."""
     for entry in binding.spec.scheduler_topology_bindings:
         if entry.scheduler_name in (SCHEDULER_NAME, BACKEND_NAME):
             return entry.topology_reference
@@ -66,61 +66,60 @@ def reference_of(binding: ClusterTopologyBinding) -> str | None:
 
 
 def usable_levels(binding: ClusterTopologyBinding) -> tuple[str, ...]:
-    """The levels that a Topology of KAI can have: none below the single node."""
+    """Return the levels of a binding that a Topology of KAI can have."""
     keys = [level.key for level in binding.spec.levels]
-    # KAI has nothing narrower than a node, and its API refuses the label anywhere but last.
+    # KAI has no level below a node, and its API accepts the hostname label only as the last level.
     return tuple(keys[: keys.index(HOSTNAME) + 1] if HOSTNAME in keys else keys)
 
 
-def place_of(gang: PodGang, facts: Facts) -> Place | None:
-    """The Topology that the gang's levels belong to; None if it names none."""
+def topology_of(gang: ObservedPodGang, facts: Facts) -> TopologyLevels | None:
+    """Return the Topology that a gang names; None if it names none."""
     name = _named(gang)
     if not name:
         return None
     binding = _binding(name, facts)
     reference = reference_of(binding) if binding else None
     topology = facts.get(TOPOLOGIES, "", reference or name)
-    if isinstance(topology, ObservedTopology):
-        return Place(reference or name, topology.levels)
+    if isinstance(topology, KaiTopology):
+        return TopologyLevels(reference or name, topology.levels)
     if binding is not None and reference is None:
-        return Place(name, usable_levels(binding))
-    return Place(reference or name)
+        return TopologyLevels(name, usable_levels(binding))
+    return TopologyLevels(reference or name)
 
 
-def flaw_of(gang: PodGang, facts: Facts) -> tuple[str, str] | None:
-    """Why KAI cannot heed the gang's levels, as reason and message."""
-    asked = {level for pack in _packs(gang) for level in (pack.required, pack.preferred) if level}
-    place = place_of(gang, facts)
-    if not asked or place is None:
+def topology_problem(gang: ObservedPodGang, facts: Facts) -> tuple[str, str] | None:
+    """Return why KAI cannot apply the gang's levels, as reason and message; None if it can."""
+    requested, named = levels_of(gang), topology_of(gang, facts)
+    if not requested or named is None:
         return None
-    topology = facts.get(TOPOLOGIES, "", place.topology)
-    if not isinstance(topology, ObservedTopology):
-        return "TopologyDoesNotExist", _absent(place.topology, _named(gang), facts)
-    unknown = sorted(asked - set(topology.levels))
-    if unknown:
-        return "TopologyLevelDoesNotExist", (
-            f"Topology '{place.topology}' has no level {', '.join(unknown)};"
-            f" it has {', '.join(topology.levels)}"
-        )
-    return None
-
-
-def _absent(topology: str, name: str, facts: Facts) -> str:
-    binding = _binding(name, facts)
-    if binding is None:
-        return (
-            f"Topology '{topology}' does not exist, and there is no ClusterTopologyBinding"
-            f" '{name}' to make it from: create either"
-        )
-    if reference_of(binding) is None:
-        return f"Topology '{topology}' is still to be made from ClusterTopologyBinding '{name}'"
-    return (
-        f"ClusterTopologyBinding '{name}' refers to Topology '{topology}', which does not exist:"
-        " create it, or remove the reference to have one kept in step"
+    topology = facts.get(TOPOLOGIES, "", named.topology)
+    if not isinstance(topology, KaiTopology):
+        return "TopologyDoesNotExist", _missing(named.topology, _named(gang), facts)
+    unknown = sorted(requested - set(topology.levels))
+    if not unknown:
+        return None
+    return "TopologyLevelDoesNotExist", (
+        f"Topology '{named.topology}' has no level {', '.join(unknown)}. Use one of its levels:"
+        f" {', '.join(topology.levels)}"
     )
 
 
-def _named(gang: PodGang) -> str:
+def _missing(topology: str, name: str, facts: Facts) -> str:
+    binding = _binding(name, facts)
+    if binding is None:
+        return (
+            f"neither Topology '{topology}' nor ClusterTopologyBinding '{name}' exists. Create one"
+            " of them"
+        )
+    if reference_of(binding) is None:
+        return f"Topology '{topology}' is being created from ClusterTopologyBinding '{name}'"
+    return (
+        f"ClusterTopologyBinding '{name}' refers to Topology '{topology}', which does not exist."
+        " Create it, or remove the reference so that this backend creates one"
+    )
+
+
+def _named(gang: ObservedPodGang) -> str:
     annotations = gang.metadata.annotations
     return annotations.get(names.ANNOTATION_TOPOLOGY_NAME) or annotations.get(KEY_TOPOLOGY, "")
 
@@ -128,11 +127,3 @@ def _named(gang: PodGang) -> str:
 def _binding(name: str, facts: Facts) -> ClusterTopologyBinding | None:
     found = facts.get(BINDINGS, "", name)
     return found if isinstance(found, ClusterTopologyBinding) else None
-
-
-def _packs(gang: PodGang) -> Iterator[Pack]:
-    yield pack_of(gang.spec.topology_constraint)
-    for config in gang.spec.topology_constraint_group_configs:
-        yield pack_of(config.topology_constraint)
-    for group in gang.spec.podgroups:
-        yield pack_of(group.topology_constraint)

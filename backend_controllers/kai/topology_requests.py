@@ -1,61 +1,66 @@
-"""Constraints of a gang, of several groups or of one, weighed against what KAI has here.
+"""Topology constraints of a gang, of sets of groups and of groups, as KAI's constraints.
 
-What is required and cannot be had refuses the gang; what is only preferred is left out and
-said. Findings are collected on the way, so that a user reads all that is wrong at once.
+A required level that KAI cannot apply rejects the gang. A preferred level is then left out, with a
+remark. All findings are collected, so that a user reads every problem at once.
 """
 
 from dataclasses import dataclass
 
 from backend_controllers.contract.declaration import pack_of
 from backend_controllers.contract.findings import Findings
-from backend_controllers.kai.features import Features
-from backend_controllers.kai.topology_levels import Place
+from backend_controllers.kai.installation import KaiFeatures
+from backend_controllers.kai.topology_levels import TopologyLevels
 from shared_api import names
-from shared_api.kube.podgangs import GangTopologyConstraint
+from shared_api.kube.podgangs import ObservedTopologyConstraint
 from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """Makes the constraints of one gang."""
+class KaiTopologyRequests:
+    """Renders the topology constraints of one gang."""
 
-    features: Features
-    place: Place | None
+    features: KaiFeatures
+    topology: TopologyLevels | None
     findings: Findings
 
-    def gang(self, asked: GangTopologyConstraint | None) -> JsonObject | None:
-        """The constraint of all pods together."""
-        return self._constraint(asked, "the gang", possible=self.features.topology)
+    def gang(self, requested: ObservedTopologyConstraint | None) -> JsonObject | None:
+        """Return the constraint of all pods of the gang."""
+        return self._constraint(requested, "the gang", possible=self.features.topology)
 
-    def part(self, asked: GangTopologyConstraint | None, of: str, within: str) -> JsonObject | None:
-        """The constraint of some groups or one, inside a domain of the level `within`."""
+    def part(
+        self, requested: ObservedTopologyConstraint | None, title: str, within: str
+    ) -> JsonObject | None:
+        """Return the constraint of some groups, whose pods already share a domain of `within`."""
         possible = self.features.topology and self.features.nested
-        return self._constraint(asked, of, within, possible=possible)
+        return self._constraint(requested, title, within, possible=possible)
 
     def narrower(self, constraint: JsonObject | None, within: str) -> str:
-        """The level that pods share once they also obey a constraint."""
+        """Return the level that pods share under a constraint inside a domain of `within`."""
         required = str(constraint.get("requiredTopologyLevel", "")) if constraint else ""
-        return self.place.narrower(required, within) if self.place else within
+        return self.topology.narrower(required, within) if self.topology else within
 
     def _constraint(
-        self, asked: GangTopologyConstraint | None, of: str, within: str = "", *, possible: bool
+        self,
+        requested: ObservedTopologyConstraint | None,
+        title: str,
+        within: str = "",
+        *,
+        possible: bool,
     ) -> JsonObject | None:
-        pack = pack_of(asked)
+        pack = pack_of(requested)
         if pack.is_empty:
             return None
-        level = pack.required or pack.preferred
-        if not possible:
-            self.findings.weigh(
-                f"{of} is to be packed by {level}, which the installed KAI"
-                f" ({self.features.release}) cannot do: install the CRDs of KAI v0.10 or newer",
-                required=bool(pack.required),
-            )
-            return None
-        if self.place is None:
-            self.findings.weigh(
-                f"{of} is to be packed by {level}, but the gang names no topology: the annotation"
-                f" {names.ANNOTATION_TOPOLOGY_NAME} is missing",
-                required=bool(pack.required),
-            )
-            return None
-        return self.place.constraint(pack, within)
+        if possible and self.topology is not None:
+            return self.topology.constraint(pack, within)
+        problem = (
+            f"the installed KAI ({self.features.release}) does not support it. Install the CRDs of"
+            " KAI v0.10 or newer"
+            if not possible
+            else "the gang names no topology. Set the annotation"
+            f" {names.ANNOTATION_TOPOLOGY_NAME} on the PodCliqueSet"
+        )
+        self.findings.weigh(
+            f"{title} cannot be packed by {pack.required or pack.preferred}: {problem}",
+            required=bool(pack.required),
+        )
+        return None

@@ -1,8 +1,7 @@
-"""Koordinator's kinds, keys and words, and the few fields that are read of its objects.
+"""Koordinator's kinds, label and annotation keys, and projections of its objects.
 
-Only what this package uses. Koordinator has the PodGroup of scheduler-plugins' first days,
-with two fields; all else that it knows about gangs is in annotations. It writes the status
-of PodGroups, but late or never, so that nothing of it is read.
+It has only what this package uses. Koordinator has an early PodGroup of scheduler-plugins, with
+two fields. Everything else about gangs is in annotations.
 """
 
 import msgspec
@@ -28,17 +27,17 @@ BACKEND_NAME = "koordinator"
 SCHEDULER_NAME = "koord-scheduler"
 GATE = "scheduling.koordinator.sh/gang"
 
-# What users put on a PodCliqueSet; its gangs inherit it. All but the quota are on PodGroups too.
+# Users set these on a PodCliqueSet, and its gangs inherit them. PodGroups have all but the quota.
 KEY_MODE = "gang.scheduling.koordinator.sh/mode"
 KEY_MATCH_POLICY = "gang.scheduling.koordinator.sh/match-policy"
 KEY_WAITING_TIME = "gang.scheduling.koordinator.sh/waiting-time"
 KEY_QUOTA = "quota.scheduling.koordinator.sh/name"
 
-# What PodGroups carry.
+# Set on PodGroups.
 KEY_GANG_GROUPS = "gang.scheduling.koordinator.sh/groups"
 KEY_TOPOLOGY = "gang.scheduling.koordinator.sh/network-topology-spec"
 
-# What pods carry.
+# Set on pods.
 KEY_POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 KEY_TOPOLOGY_SELECTOR = "scheduling.koordinator.sh/network-topology-selector"
 
@@ -50,20 +49,8 @@ MUST_GATHER = "MustGather"
 PREFER_GATHER = "PreferGather"
 
 
-class ObservedPodGroup(msgspec.Struct, frozen=True):
-    """A PodGroup: that it is there is all that matters."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-
-
-class ObservedQuota(msgspec.Struct, frozen=True):
-    """A quota: pods name it without its namespace."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-
-
 class Layer(msgspec.Struct, frozen=True, rename="camel"):
-    """One layer of the network; a node belongs to it by any of these labels."""
+    """One layer of the network. A node belongs to it by any of these labels."""
 
     topology_layer: str = ""
     parent_topology_layer: str = ""
@@ -82,8 +69,8 @@ class _TopologyStatus(msgspec.Struct, frozen=True, rename="camel"):
     detail_status: tuple[_Domain, ...] = ()
 
 
-class ObservedTopology(msgspec.Struct, frozen=True):
-    """The network as the administrator describes it, and whether Koordinator has read that."""
+class KoordinatorTopology(msgspec.Struct, frozen=True):
+    """The network that the administrator describes, and whether Koordinator has read it."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _TopologySpec = _TopologySpec()
@@ -91,10 +78,10 @@ class ObservedTopology(msgspec.Struct, frozen=True):
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers, in no order."""
+        """The layers, in any order."""
         return self.spec.network_topology_spec
 
     @property
     def is_read(self) -> bool:
-        """Tell whether Koordinator has found out which nodes are where."""
+        """Tell whether Koordinator has assigned the nodes to domains."""
         return bool(self.status.detail_status)

@@ -1,7 +1,7 @@
 """Which Koordinator this cluster has, and the declaration of the backend.
 
-Koordinator's version is written nowhere in the cluster. Its PodGroup has hardly changed; what
-came later are kinds of their own, and the dialect is named after those that are there.
+Koordinator's version is recorded nowhere in the cluster. Its PodGroup has hardly changed; later
+releases added kinds. So the dialect is named after the optional kinds that are served.
 """
 
 import functools
@@ -16,6 +16,13 @@ from backend_controllers.contract.declaration import (
     Served,
     Writes,
 )
+from backend_controllers.contract.detecting import (
+    GANG,
+    GANG_TOPOLOGY,
+    checked_options,
+    dialect_name,
+    missing_kind,
+)
 from backend_controllers.koordinator.api import (
     BACKEND_NAME,
     DEVICES,
@@ -26,18 +33,18 @@ from backend_controllers.koordinator.api import (
     RESERVATIONS,
     SCHEDULER_NAME,
     TOPOLOGIES,
-    ObservedPodGroup,
-    ObservedQuota,
-    ObservedTopology,
+    KoordinatorTopology,
 )
-from backend_controllers.koordinator.mirroring import mirror
-from backend_controllers.koordinator.options import (
-    Features,
+from backend_controllers.koordinator.installation import (
+    KoordinatorFeatures,
     KoordinatorInstallation,
     KoordinatorOptions,
+    detect_features,
 )
+from backend_controllers.koordinator.mirroring import mirror
 from backend_controllers.koordinator.translation import translate
 from shared_api import names
+from shared_api.kube.codec import PartialObject
 from shared_api.models import (
     PodPreparationSpec,
     PreparationMode,
@@ -52,64 +59,40 @@ _INSTALL = (
 )
 PREPARATION = PodPreparationSpec(mode=PreparationMode.PER_GANG)
 
-_ALWAYS = frozenset(
-    {
-        names.CAPABILITY_GANG,
+
+def capabilities(features: KoordinatorFeatures) -> frozenset[str]:
+    """Return what gangs may request."""
+    always = GANG | {
         names.CAPABILITY_GROUP_MINIMUMS,
         names.CAPABILITY_PRIORITY,
-        names.CAPABILITY_ELASTIC_SURPLUS,
         names.CAPABILITY_RESIZE_IN_PLACE,
     }
-)
-_TOPOLOGY = frozenset(
-    {names.CAPABILITY_TOPOLOGY_REQUIRED_GANG, names.CAPABILITY_TOPOLOGY_PREFERRED_GANG}
-)
-
-
-def capabilities(features: Features) -> frozenset[str]:
-    """What gangs may ask for."""
-    return _ALWAYS | _TOPOLOGY if features.topology else _ALWAYS
+    return always | GANG_TOPOLOGY if features.topology else always
 
 
 def detect(served: Served, options: Options) -> Dialect | Absent:
     """Choose the dialect from the schemas."""
-    if not isinstance(options, KoordinatorOptions):
-        raise TypeError(f"these are no options of {BACKEND_NAME}: {options!r}")
-    if not served.has(PODGROUPS):
-        return _absent(f"{PODGROUPS} in version {PODGROUPS.version}")
-    if not served.has_field(PODGROUPS, "spec", "minMember"):
-        return _absent(f"the field spec.minMember of {PODGROUPS}")
-    features = Features(
-        waiting_time=served.has_field(PODGROUPS, "spec", "scheduleTimeoutSeconds"),
-        topology=served.has_field(TOPOLOGIES, "spec", "networkTopologySpec", "labelKey"),
-        quotas=served.has(QUOTAS),
-    )
-    installation = KoordinatorInstallation(features, options)
+    chosen = checked_options(options, KoordinatorOptions)
+    missing = missing_kind(served, PODGROUPS)
+    if not missing and not served.has_field(PODGROUPS, "spec", "minMember"):
+        missing = f"the field spec.minMember of {PODGROUPS}"
+    if missing:
+        return Absent(missing, _INSTALL, PREPARATION, capabilities(KoordinatorFeatures()))
+    features = detect_features(served)
+    installation = KoordinatorInstallation(features, chosen)
+    reads = (Reads(TOPOLOGIES, KoordinatorTopology),) if features.topology else ()
     return Dialect(
-        name=_name(features),
+        name=dialect_name(PODGROUPS, {"topology": features.topology, "quotas": features.quotas}),
         capabilities=capabilities(features),
         preparation=PREPARATION,
         translate=functools.partial(translate, installation),
         mirror=functools.partial(mirror, installation),
-        writes=(Writes(PODGROUPS, ObservedPodGroup, news=False),),
-        reads=_reads(features),
+        # Koordinator writes the status of PodGroups late or never, so nothing of it is read.
+        writes=(Writes(PODGROUPS, PartialObject, mirrored=False),),
+        reads=(*reads, *((Reads(QUOTAS, PartialObject),) if features.quotas else ())),
         follows_pods=True,
         warning=_warning(served),
     )
-
-
-def _name(features: Features) -> str:
-    optional = {"topology": features.topology, "quotas": features.quotas}
-    return "+".join([PODGROUPS.api_version, *(name for name, found in optional.items() if found)])
-
-
-def _reads(features: Features) -> tuple[Reads, ...]:
-    reads = []
-    if features.topology:
-        reads.append(Reads(TOPOLOGIES, ObservedTopology))
-    if features.quotas:
-        reads.append(Reads(QUOTAS, ObservedQuota))
-    return tuple(reads)
 
 
 def _warning(served: Served) -> str:
@@ -117,13 +100,9 @@ def _warning(served: Served) -> str:
     if not missing:
         return ""
     return (
-        f"{' and '.join(missing)} are not served: koord-scheduler waits for them without a word"
-        " and schedules nothing; install all CRDs of its chart"
+        f"{' and '.join(missing)} are not served: koord-scheduler waits for them without a message"
+        " and schedules nothing. Install all CRDs of its chart"
     )
-
-
-def _absent(missing: str) -> Absent:
-    return Absent(missing, _INSTALL, PREPARATION, capabilities(Features()))
 
 
 BACKEND = Backend(
@@ -131,7 +110,7 @@ BACKEND = Backend(
     scheduler_names=(SCHEDULER_NAME, "*koord*"),
     scheduling_gate=GATE,
     questions=Questions(
-        definitions=tuple(map(str, (PODGROUPS, QUOTAS, TOPOLOGIES, RESERVATIONS, DEVICES))),
+        definitions=tuple(map(str, (PODGROUPS, QUOTAS, TOPOLOGIES, RESERVATIONS, DEVICES)))
     ),
     detect=detect,
     options=KoordinatorOptions,

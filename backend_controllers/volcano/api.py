@@ -1,17 +1,16 @@
-"""Volcano's kinds, keys and words, and the few fields that are read of its objects.
+"""Volcano's kinds, label and annotation keys, and projections of its objects.
 
-Only what this package uses. A PodGroup has no status subresource: Volcano updates the whole
-object at the end of every cycle that changed something, so its generation says nothing, and
-what Volcano writes appears in projections and never in a manifest.
+It has only what this package uses. A PodGroup has no status subresource: Volcano updates the whole
+object at the end of every cycle that changed something, so its generation is not usable. Fields
+that Volcano writes are in projections and never in a manifest.
 """
 
 from collections.abc import Mapping
 
 import msgspec
 
-from shared_api import names
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.pod_resources import Template
+from shared_api.kube.pod_resources import PodResources
 from shared_api.kube.resources import Resource
 
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
@@ -20,16 +19,14 @@ HYPERNODES = Resource(
     "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False
 )
 
-CLIQUES = Resource(names.GROVE_GROUP, names.VERSION, "podcliques", "PodClique")
-
 BACKEND_NAME = "volcano"
 SCHEDULER_NAME = "volcano"
 
-# What users put on a PodCliqueSet; its gangs inherit it. The second is Grove's own.
+# Users set these on a PodCliqueSet, and its gangs inherit them. The second is Grove's own.
 KEY_QUEUE = "scheduling.volcano.sh/queue-name"
 KEY_QUEUE_OF_GROVE = "scheduling.grove.io/volcano-queue"
 
-# What pods carry. Volcano's scheduler reads the first key alone, its other programs the second.
+# Set on pods. Volcano's scheduler reads only the first key, its other programs the second.
 KEY_GROUP_NAME = "scheduling.k8s.io/group-name"
 KEY_VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
 KEY_TASK = "volcano.sh/task-spec"
@@ -39,11 +36,11 @@ UNSCHEDULABLE = "Unschedulable"
 SCHEDULED = "Scheduled"
 """The other condition of PodGroups."""
 SCHEDULABLE = "Schedulable"
-"""The reason of pods that have a place once the whole gang has."""
+"""The reason of pods that fit, once the whole gang fits."""
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel"):
-    """What a cycle came to. Both types stay True for ever once they were."""
+class VolcanoCondition(msgspec.Struct, frozen=True, rename="camel"):
+    """The result of a cycle. Both types stay True forever once they were."""
 
     type: str = ""
     status: str = ""
@@ -58,11 +55,11 @@ class _PodGroupSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 class _PodGroupStatus(msgspec.Struct, frozen=True):
     phase: str = ""
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[VolcanoCondition, ...] = ()
 
 
-class ObservedPodGroup(msgspec.Struct, frozen=True):
-    """A PodGroup, as far as something is told of it."""
+class VolcanoPodGroup(msgspec.Struct, frozen=True):
+    """The fields of a PodGroup that are reported."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _PodGroupSpec = _PodGroupSpec()
@@ -73,8 +70,8 @@ class _QueueStatus(msgspec.Struct, frozen=True):
     state: str = ""
 
 
-class ObservedQueue(msgspec.Struct, frozen=True):
-    """A queue and whether it is open; how full it is changes all the time."""
+class VolcanoQueue(msgspec.Struct, frozen=True):
+    """A queue and whether it is open. Its usage is not read: it changes all the time."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     status: _QueueStatus = _QueueStatus()
@@ -100,7 +97,7 @@ class _HyperNodeSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ObservedHyperNode(msgspec.Struct, frozen=True):
-    """A domain of the network; who is in it changes with every node and is Volcano's business."""
+    """A domain of the network. Its nodes are not read: Volcano updates them with every node."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _HyperNodeSpec = _HyperNodeSpec()
@@ -108,8 +105,8 @@ class ObservedHyperNode(msgspec.Struct, frozen=True):
     def is_of(self, level: str) -> bool:
         """Tell whether this is a domain of a level, which is a node label key.
 
-        Volcano's discovery by labels names the tier after the key since v1.14, and has always
-        labelled the HyperNode with it; hand-made ones may select their nodes by it.
+        Volcano's label discovery sets the tier's name to the key since v1.14, and always labels
+        the HyperNode with it. HyperNodes of administrators may select their nodes by it.
         """
         if self.spec.tier_name:
             return self.spec.tier_name == level
@@ -121,11 +118,11 @@ class ObservedHyperNode(msgspec.Struct, frozen=True):
 
 
 class _CliqueSpec(msgspec.Struct, frozen=True, rename="camel"):
-    pod_spec: Template = Template()
+    pod_spec: PodResources = PodResources()
 
 
-class ObservedClique(msgspec.Struct, frozen=True):
-    """A PodClique: what its pods ask for."""
+class VolcanoClique(msgspec.Struct, frozen=True):
+    """A PodClique: the requests of its pods."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _CliqueSpec = _CliqueSpec()

@@ -1,12 +1,12 @@
 """Which Volcano this cluster has, and the declaration of the backend.
 
-Volcano has one version of its PodGroup; what differs between releases are fields. The
-dialect is therefore the version together with what the schemas show, and a CRD that is
-upgraded under us is found by asking again.
+Volcano has one version of its PodGroup; releases differ in optional fields. So the dialect is the
+version plus the optional fields of the schemas. Discovery repeats, so an upgraded CRD is noticed.
 """
 
 import functools
 
+from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import (
     Absent,
     Backend,
@@ -18,9 +18,16 @@ from backend_controllers.contract.declaration import (
     Writes,
     gang_of_clique,
 )
+from backend_controllers.contract.detecting import (
+    GANG,
+    GANG_TOPOLOGY,
+    NESTED_TOPOLOGY,
+    checked_options,
+    dialect_name,
+    missing_kind,
+)
 from backend_controllers.volcano.api import (
     BACKEND_NAME,
-    CLIQUES,
     HYPERNODES,
     KEY_GROUP_NAME,
     KEY_TASK,
@@ -28,12 +35,17 @@ from backend_controllers.volcano.api import (
     PODGROUPS,
     QUEUES,
     SCHEDULER_NAME,
-    ObservedClique,
     ObservedHyperNode,
-    ObservedPodGroup,
-    ObservedQueue,
+    VolcanoClique,
+    VolcanoPodGroup,
+    VolcanoQueue,
 )
-from backend_controllers.volcano.features import Features, VolcanoInstallation, VolcanoOptions, find
+from backend_controllers.volcano.installation import (
+    VolcanoFeatures,
+    VolcanoInstallation,
+    VolcanoOptions,
+    detect_features,
+)
 from backend_controllers.volcano.mirroring import mirror
 from backend_controllers.volcano.translation import translate
 from shared_api import names
@@ -53,41 +65,21 @@ _INSTALL = (
     " https://github.com/volcano-sh/volcano"
 )
 
-_ALWAYS = frozenset(
-    {
-        names.CAPABILITY_GANG,
-        names.CAPABILITY_PRIORITY,
-        names.CAPABILITY_ELASTIC_SURPLUS,
-        names.CAPABILITY_RESIZE_IN_PLACE,
-    }
-)
-_TOPOLOGY = frozenset(
-    {names.CAPABILITY_TOPOLOGY_REQUIRED_GANG, names.CAPABILITY_TOPOLOGY_PREFERRED_GANG}
-)
-_NESTED_TOPOLOGY = frozenset(
-    {
-        names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET,
-        names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP_SET,
-        names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP,
-        names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP,
-    }
-)
 
-
-def capabilities(features: Features) -> frozenset[str]:
-    """What gangs may ask for."""
-    found = set(_ALWAYS)
+def capabilities(features: VolcanoFeatures) -> frozenset[str]:
+    """Return what gangs may request."""
+    found = GANG | {names.CAPABILITY_PRIORITY, names.CAPABILITY_RESIZE_IN_PLACE}
     if features.sub_groups or features.tasks:
-        found.add(names.CAPABILITY_GROUP_MINIMUMS)
+        found |= {names.CAPABILITY_GROUP_MINIMUMS}
     if features.topology:
-        found |= _TOPOLOGY
+        found |= GANG_TOPOLOGY
     if features.nested:
-        found |= _NESTED_TOPOLOGY
-    return frozenset(found)
+        found |= NESTED_TOPOLOGY
+    return found
 
 
-def preparation(features: Features) -> PodPreparationSpec:
-    """What makes a pod a member; Volcano looks for it when the pod is created."""
+def preparation(features: VolcanoFeatures) -> PodPreparationSpec:
+    """Return the patch that makes a pod a member. Volcano reads it when the pod is created."""
     annotations = {KEY_GROUP_NAME: "{gang}", KEY_VOLCANO_GROUP_NAME: "{gang}"}
     if not features.sub_groups:
         annotations[KEY_TASK] = "{group}"
@@ -99,58 +91,49 @@ def preparation(features: Features) -> PodPreparationSpec:
 
 def detect(served: Served, options: Options) -> Dialect | Absent:
     """Choose the dialect from the schemas."""
-    if not isinstance(options, VolcanoOptions):
-        raise TypeError(f"these are no options of {BACKEND_NAME}: {options!r}")
-    for kind in (PODGROUPS, QUEUES):
-        if not served.has(kind):
-            return _absent(f"{kind} in version {kind.version}")
-    if not served.has_field(PODGROUPS, "spec", "minMember"):
-        return _absent(f"the field spec.minMember of {PODGROUPS}")
-    features = find(served)
-    installation = VolcanoInstallation(features, options)
+    chosen = checked_options(options, VolcanoOptions)
+    missing = missing_kind(served, PODGROUPS, QUEUES)
+    if not missing and not served.has_field(PODGROUPS, "spec", "minMember"):
+        missing = f"the field spec.minMember of {PODGROUPS}"
+    if missing:
+        expected = VolcanoFeatures()
+        return Absent(missing, _INSTALL, preparation(expected), capabilities(expected))
+    features = detect_features(served)
+    installation = VolcanoInstallation(features, chosen)
+    optional = {
+        "subGroupPolicy": features.sub_groups,
+        "minTaskMember": features.tasks and not features.sub_groups,
+        "networkTopology": features.topology,
+    }
     return Dialect(
-        name=_name(features),
+        name=dialect_name(PODGROUPS, optional),
         capabilities=capabilities(features),
         preparation=preparation(features),
         translate=functools.partial(translate, installation),
         mirror=functools.partial(mirror, installation),
-        writes=(Writes(PODGROUPS, ObservedPodGroup),),
+        writes=(Writes(PODGROUPS, VolcanoPodGroup),),
         reads=_reads(installation),
         surplus_stands_in=True,
         warning=_warning(served, features),
     )
 
 
-def _name(features: Features) -> str:
-    optional = {
-        "subGroupPolicy": features.sub_groups,
-        "minTaskMember": features.tasks and not features.sub_groups,
-        "networkTopology": features.topology,
-    }
-    return "+".join([PODGROUPS.api_version, *(name for name, found in optional.items() if found)])
-
-
 def _reads(installation: VolcanoInstallation) -> tuple[Reads, ...]:
-    reads = [Reads(QUEUES, ObservedQueue), Reads(PRIORITY_CLASSES, PartialObject)]
+    reads = [Reads(QUEUES, VolcanoQueue), Reads(PRIORITY_CLASSES, PartialObject)]
     if installation.features.topology:
         reads.append(Reads(HYPERNODES, ObservedHyperNode))
-    if installation.states_minimum:
-        reads.append(Reads(CLIQUES, ObservedClique, about=gang_of_clique))
+    if installation.has_min_resources:
+        reads.append(Reads(CLIQUES, VolcanoClique, about=gang_of_clique))
     return tuple(reads)
 
 
-def _warning(served: Served, features: Features) -> str:
-    if features.sub_groups and not served.has(HYPERNODES):
-        return (
-            f"{HYPERNODES} is not installed: Volcano's scheduler places nothing without it and does"
-            " not say so; install it with the CRDs of Volcano's chart"
-        )
-    return ""
-
-
-def _absent(missing: str) -> Absent:
-    hoped_for = Features()
-    return Absent(missing, _INSTALL, preparation(hoped_for), capabilities(hoped_for))
+def _warning(served: Served, features: VolcanoFeatures) -> str:
+    if not features.sub_groups or served.has(HYPERNODES):
+        return ""
+    return (
+        f"{HYPERNODES} is not installed: Volcano's scheduler schedules nothing without it and does"
+        " not report that. Install it with the CRDs of Volcano's chart"
+    )
 
 
 BACKEND = Backend(
@@ -161,7 +144,6 @@ BACKEND = Backend(
     detect=detect,
     options=VolcanoOptions,
     pod_keys=("scheduling.k8s.io/", "scheduling.volcano.sh/", "volcano.sh/"),
-    # Volcano takes pods in the order of their age, and room that surplus pods take may be what
-    # the gang lacks.
+    # Volcano schedules older pods first, so surplus pods could use capacity that the gang needs.
     release=ReleaseRules(surplus=SurplusRelease.AFTER_SCHEDULED),
 )

@@ -1,25 +1,27 @@
-"""How a gang fares, in Volcano's words.
+"""How Volcano schedules a gang: reason and message.
 
-A gang is placed when its pods have nodes: the phase of a PodGroup lags, and of its two
-conditions both stay True once they were. So pods speak first, each with its own reason, and
-the newest condition only when no pod says why. While members are missing or gated Volcano
-does not look at the gang, and old words about it are not repeated.
+A gang is scheduled when its pods have nodes: the phase of a PodGroup is late, and both of its
+conditions stay True once they were. So the pods are read first, each with its own reason. The
+newest condition is read only if no pod has a reason. While members are missing or gated, Volcano
+does not try the gang, so older messages about it are not repeated.
 """
 
-from backend_controllers.contract.declaration import Facts, Words
+from backend_controllers.contract.declaration import Facts, Report
 from backend_controllers.contract.pod_counts import members_are_ungated
-from backend_controllers.volcano import messages as texts
-from backend_controllers.volcano import queues
+from backend_controllers.contract.scheduling_conditions import (
+    scheduled_condition,
+    unscheduled_conditions,
+)
+from backend_controllers.volcano import messages, queues
 from backend_controllers.volcano.api import (
     PODGROUPS,
     SCHEDULABLE,
     SCHEDULED,
     UNSCHEDULABLE,
-    ObservedPodGroup,
+    VolcanoPodGroup,
 )
-from backend_controllers.volcano.features import VolcanoInstallation
-from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.volcano.installation import VolcanoInstallation
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 
 _NOT_ENQUEUED = "NotEnqueued"
@@ -27,100 +29,79 @@ _BINDING_FAILED = "BindingFailed"
 _SCHEDULER_ERROR = "SchedulerError"
 
 
-def mirror(installation: VolcanoInstallation, gang: PodGang, facts: Facts) -> Words:
-    """What there is to say about a gang."""
-    pod_group = _pod_group(gang, facts)
-    reason, message = _why_not(installation, gang, facts, pod_group)
-    return Words(reason=reason, message=message)
-
-
-def _why_not(
-    installation: VolcanoInstallation,
-    gang: PodGang,
-    facts: Facts,
-    pod_group: ObservedPodGroup | None,
-) -> tuple[str, str]:
-    queue = queues.queue_of(gang, installation.options.default_queue)
-    flaw = queues.flaw_of(queue, facts)
-    if flaw is not None:
-        return flaw
+def mirror(installation: VolcanoInstallation, gang: ObservedPodGang, facts: Facts) -> Report:
+    """Return what Volcano reports about a gang."""
+    queue = queues.queue_of(installation, gang)
+    problem = queues.queue_problem(queue, facts)
+    if problem is not None:
+        return Report(*problem)
     if not members_are_ungated(gang, facts.pods):
-        return "", ""
-    about_gang = _unscheduled_since(pod_group)
-    told = _told_by_pods(gang, facts.pods, about_gang)
-    return told or _told_by_pod_group(pod_group, about_gang, queue)
-
-
-def _told_by_pods(gang: PodGang, pods: tuple[Pod, ...], about_gang: str) -> tuple[str, str] | None:
-    waiting = [pod for pod in pods if not pod.spec.node_name and not pod.is_gated]
-    if failures := texts.cleaned(_said(waiting, _SCHEDULER_ERROR)):
-        return _BINDING_FAILED, failures
-    told, before = _said(waiting, UNSCHEDULABLE), _said_before(gang)
-    cause = texts.cleaned(told, before)
-    if cause or not any(map(texts.has_place, told)):
-        return (UNSCHEDULABLE, _fitting(gang, pods, waiting) + cause) if cause else None
-    # Each of them was found a place in another attempt, or in a place that is being vacated.
-    cause = texts.cleaned([about_gang], before)
-    return UNSCHEDULABLE, cause or "there is a place for each pod, but not yet for all at once"
-
-
-def _told_by_pod_group(
-    pod_group: ObservedPodGroup | None, about_gang: str, queue: str
-) -> tuple[str, str]:
-    # Of a gang whose pods are gated Volcano says that it is not ready, and no more.
-    if cause := texts.cause_of(about_gang):
-        return UNSCHEDULABLE, cause
-    if pod_group is not None and pod_group.status.phase == "Pending":
-        asked = sorted(pod_group.spec.min_resources.items())
-        minimum = ", ".join(f"{name} {amount}" for name, amount in asked)
-        return _NOT_ENQUEUED, (
-            f"Volcano has not let the gang into queue '{queue}': the queue or the cluster has less"
-            f" left than the minimum of the gang, {minimum or 'which it does not state'}; the Events"
-            " of the PodGroup say which"
-        )
-    return "", ""
-
-
-def _pod_group(gang: PodGang, facts: Facts) -> ObservedPodGroup | None:
+        return Report()
     found = facts.get(PODGROUPS, gang.metadata.namespace, gang.metadata.name)
-    return found if isinstance(found, ObservedPodGroup) else None
+    pod_group = found if isinstance(found, VolcanoPodGroup) else None
+    about_gang = _unscheduled_message(pod_group)
+    reported = _reported_by_pods(gang, facts.pods, about_gang)
+    return Report(*(reported or _reported_by_pod_group(pod_group, about_gang, queue)))
 
 
-def _said(pods: list[Pod], reason: str) -> list[str]:
-    conditions = (pod.condition("PodScheduled") for pod in pods)
-    return [
-        condition.message
-        for condition in conditions
-        if condition is not None and (condition.status, condition.reason) == ("False", reason)
-    ]
+def _reported_by_pods(
+    gang: ObservedPodGang, pods: tuple[Pod, ...], about_gang: str
+) -> tuple[str, str] | None:
+    waiting = [pod for pod in pods if not pod.is_bound and not pod.is_gated]
+    if failures := messages.cleaned(_reported(waiting, _SCHEDULER_ERROR)):
+        return _BINDING_FAILED, failures
+    reported = _reported(waiting, UNSCHEDULABLE)
+    condition = scheduled_condition(gang)
+    before = condition.message if condition is not None else ""
+    cause = messages.cleaned(reported, before)
+    if cause:
+        return UNSCHEDULABLE, _fitting(gang, pods, waiting) + cause
+    if not any(map(messages.is_assignable, reported)):
+        return None
+    # Volcano found a node for each pod, but in different attempts or on nodes that are not free yet.
+    cause = messages.cleaned([about_gang], before)
+    return UNSCHEDULABLE, cause or "each pod fits, but not yet all at once"
 
 
-def _fitting(gang: PodGang, pods: tuple[Pod, ...], waiting: list[Pod]) -> str:
-    """How much of a gang fits, where the pods tell it."""
+def _reported_by_pod_group(
+    pod_group: VolcanoPodGroup | None, about_gang: str, queue: str
+) -> tuple[str, str]:
+    # About a gang with gated pods Volcano reports only that it is not ready.
+    if cause := messages.cause_of(about_gang):
+        return UNSCHEDULABLE, cause
+    if pod_group is None or pod_group.status.phase != "Pending":
+        return "", ""
+    requested = sorted(pod_group.spec.min_resources.items())
+    minimum = ", ".join(f"{name} {amount}" for name, amount in requested) or "unknown"
+    return _NOT_ENQUEUED, (
+        f"Volcano has not admitted the gang to queue '{queue}': the queue or the cluster has less"
+        f" capacity than the gang's minimum ({minimum}). See the Events of the PodGroup for which"
+    )
+
+
+def _reported(pods: list[Pod], reason: str) -> list[str]:
+    return [condition.message for condition in unscheduled_conditions(pods, reason)]
+
+
+def _fitting(gang: ObservedPodGang, pods: tuple[Pod, ...], waiting: list[Pod]) -> str:
+    """Return how many pods of a gang fit, if the pods report it."""
     if len(gang.spec.podgroups) > 1:
-        # Groups are tried one after the other and in another order when others are evicted for
-        # them: what two pods say need not go together.
+        # Volcano tries groups one after the other, and in another order when it evicts pods for
+        # them: the reports of two pods may be from different attempts.
         return ""
-    placed = sum(bool(pod.spec.node_name) for pod in pods)
-    placed += len(_said(waiting, SCHEDULABLE))
-    # Pods whose place is being vacated call themselves unschedulable too.
-    placed += sum(map(texts.has_place, _said(waiting, UNSCHEDULABLE)))
+    fitting = sum(pod.is_bound for pod in pods)
+    fitting += len(_reported(waiting, SCHEDULABLE))
+    # Pods whose node is not free yet are reported as unschedulable, too.
+    fitting += sum(map(messages.is_assignable, _reported(waiting, UNSCHEDULABLE)))
     needed = sum(group.min_replicas for group in gang.spec.podgroups)
-    return f"fits {placed} of {needed}: " if placed < needed else ""
+    return f"fits {fitting} of {needed}: " if fitting < needed else ""
 
 
-def _said_before(gang: PodGang) -> str:
-    """What the gang says now about not being placed."""
-    conditions = gang.status.conditions if gang.status is not None else ()
-    kind = names.CONDITION_SCHEDULED
-    return next((found.message for found in conditions if found.type == kind), "")
-
-
-def _unscheduled_since(pod_group: ObservedPodGroup | None) -> str:
-    """Why a gang is not placed, if Volcano has not said since then that it is."""
+def _unscheduled_message(pod_group: VolcanoPodGroup | None) -> str:
+    """Return the condition's message, if Volcano has not scheduled the gang since then."""
     conditions = pod_group.status.conditions if pod_group is not None else ()
     by_type = {condition.type: condition for condition in conditions if condition.status == "True"}
-    why, placed = by_type.get(UNSCHEDULABLE), by_type.get(SCHEDULED)
-    if why is None or (placed and placed.last_transition_time >= why.last_transition_time):
+    why, scheduled = by_type.get(UNSCHEDULABLE), by_type.get(SCHEDULED)
+    if why is None or (scheduled and scheduled.last_transition_time >= why.last_transition_time):
         return ""
     return why.message

@@ -1,96 +1,94 @@
 """A gang as Volcano's PodGroup.
 
-It has the gang's name, as Grove's own Volcano backend has it. The manifest holds what the
-gang asks for and nothing that Volcano writes, nor a field that the installed CRD lacks. Queue
-and priority class are passed on even if they do not exist, since they may be created later;
-that is said, not refused.
+The PodGroup has the gang's name, as in Grove's own Volcano backend. The manifest has only what the
+gang requests: no field that Volcano writes, and none that the installed CRD lacks. Queue and
+priority class are written even if they do not exist, since they may be created later; a remark
+says so.
 """
 
-from backend_controllers.contract.declaration import Facts, Rendered, Translation, pack_of
+from backend_controllers.contract.cliques import cliques_of, missing_clique
+from backend_controllers.contract.declaration import Facts, Rendered, Translation
 from backend_controllers.contract.findings import Findings
-from backend_controllers.volcano.admission import minimum_of, unknown_clique
-from backend_controllers.volcano.api import PODGROUPS
-from backend_controllers.volcano.features import Features, VolcanoInstallation
-from backend_controllers.volcano.queues import misnomer_of, queue_of
-from backend_controllers.volcano.subgroups import (
-    Part,
-    parts_of,
-    remark_on_strangers,
-    tier_of_whole,
+from backend_controllers.contract.manifests import manifest
+from backend_controllers.contract.pack_requests import levels_of
+from backend_controllers.contract.remarks import (
+    missing_priority_class,
+    no_reservations,
+    unknown_groups,
 )
+from backend_controllers.volcano.admission import minimum_of
+from backend_controllers.volcano.api import PODGROUPS, VolcanoClique
+from backend_controllers.volcano.installation import VolcanoFeatures, VolcanoInstallation
+from backend_controllers.volcano.queues import invalid_name, queue_of
+from backend_controllers.volcano.subgroups import Part, parts_of, tier_of_gang
 from backend_controllers.volcano.tiers import network_topology, tiers_of
-from backend_controllers.volcano.topology_requests import Placing
+from backend_controllers.volcano.topology_requests import VolcanoTopologyRequests
 from shared_api.kube.pod_resources import NoQuantityError
-from shared_api.kube.podgangs import PodGang
-from shared_api.kube.resources import PRIORITY_CLASSES
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.models import JsonObject
 
 
-def translate(installation: VolcanoInstallation, gang: PodGang, facts: Facts) -> Translation:
-    """The PodGroup of a gang, or all that stands against one."""
-    if installation.states_minimum and (unknown := unknown_clique(gang, facts)):
-        return Translation(lacks=f"PodClique {unknown}")
+def translate(
+    installation: VolcanoInstallation, gang: ObservedPodGang, facts: Facts
+) -> Translation:
+    """Return the PodGroup of a gang, or all reasons to reject the gang."""
     findings = Findings()
-    manifest: JsonObject = {
-        "apiVersion": PODGROUPS.api_version,
-        "kind": PODGROUPS.kind,
-        "metadata": {"name": gang.metadata.name, "namespace": gang.metadata.namespace},
-        "spec": _spec(installation, gang, facts, findings),
-    }
-    # A group is looked at by itself and as part of a set.
+    resources: JsonObject = {}
+    if installation.has_min_resources:
+        cliques = cliques_of(gang, facts, VolcanoClique)
+        if missing := missing_clique(gang, cliques):
+            return Translation(lacks=f"PodClique {missing}")
+        try:
+            resources = minimum_of(gang, cliques)
+        except NoQuantityError as error:
+            findings.refusals.append(str(error))
+    spec = _spec(installation, gang, facts, findings)
+    if resources:
+        # Volcano admits a gang without it at once; an empty one it would show to its plugins.
+        spec["minResources"] = resources
+    # A group may be checked twice, by itself and as part of a set.
     refusals, remarks = (
-        tuple(dict.fromkeys(said)) for said in (findings.refusals, findings.remarks)
+        tuple(dict.fromkeys(found)) for found in (findings.refusals, findings.remarks)
     )
     if refusals:
         return Translation(refusals=refusals, remarks=remarks)
-    return Translation(objects=(Rendered(PODGROUPS, manifest),), remarks=remarks)
+    pod_group = manifest(PODGROUPS, gang.metadata.name, gang.metadata.namespace, spec)
+    return Translation(objects=(Rendered(PODGROUPS, pod_group),), remarks=remarks)
 
 
 def _spec(
-    installation: VolcanoInstallation, gang: PodGang, facts: Facts, findings: Findings
+    installation: VolcanoInstallation, gang: ObservedPodGang, facts: Facts, findings: Findings
 ) -> JsonObject:
-    queue = queue_of(gang, installation.options.default_queue)
-    if misnomer := misnomer_of(queue):
-        findings.refusals.append(misnomer)
+    queue = queue_of(installation, gang)
+    if invalid := invalid_name(queue):
+        findings.refusals.append(invalid)
     if not gang.spec.podgroups:
         findings.refusals.append("the gang has no groups")
-    placing = Placing(installation.features, tiers_of(levels_of(gang), facts), findings)
-    whole = tier_of_whole(gang, placing)
-    parts = parts_of(gang, placing, whole)
-    remark_on_strangers(gang, placing)
+    tiers = tiers_of(levels_of(gang), facts)
+    requests = VolcanoTopologyRequests(installation.features, tiers, findings)
+    gang_tier = tier_of_gang(gang, requests)
+    parts = parts_of(gang, requests, gang_tier)
+    findings.remarks.extend(unknown_groups(gang))
     members = sum(group.min_replicas for group in gang.spec.podgroups)
     spec: JsonObject = {"queue": queue, "minMember": members}
     spec.update(_minimums(installation.features, gang, parts, findings))
-    if installation.states_minimum:
-        spec.update(_resources(gang, facts, findings))
-    if whole is not None:
-        spec["networkTopology"] = network_topology(whole)
-    priority = gang.spec.priority_class_name
-    if priority:
-        spec["priorityClassName"] = priority
-        _weigh_priority(priority, facts, findings)
-        if whole is not None or any(part.tier is not None for part in parts):
+    if gang_tier is not None:
+        spec["networkTopology"] = network_topology(gang_tier)
+    if gang.spec.priority_class_name:
+        spec["priorityClassName"] = gang.spec.priority_class_name
+        findings.remarks.extend(missing_priority_class(gang, facts, "Volcano"))
+        if gang_tier is not None or any(part.tier is not None for part in parts):
             findings.remarks.append(
-                "Volcano evicts nobody for a gang with a placement, whatever its priority"
+                "Volcano evicts no pods for a gang with a topology constraint, whatever its priority"
             )
-    if gang.spec.reuse_reservation_ref is not None:
-        findings.remarks.append("Volcano has no reservations that could be taken over")
+    findings.remarks.extend(no_reservations(gang, "Volcano"))
     return spec
 
 
-def levels_of(gang: PodGang) -> set[str]:
-    """All levels that the gang asks for."""
-    constraints = [gang.spec.topology_constraint]
-    constraints += [c.topology_constraint for c in gang.spec.topology_constraint_group_configs]
-    constraints += [group.topology_constraint for group in gang.spec.podgroups]
-    packs = map(pack_of, constraints)
-    return {level for pack in packs for level in (pack.required, pack.preferred) if level}
-
-
 def _minimums(
-    features: Features, gang: PodGang, parts: list[Part], findings: Findings
+    features: VolcanoFeatures, gang: ObservedPodGang, parts: list[Part], findings: Findings
 ) -> JsonObject:
-    """The minimums of groups, where the total is not enough."""
+    """Return the minimums of groups, if the total is not enough."""
     if features.sub_groups:
         return {"subGroupPolicy": [part.policy() for part in parts]}
     if features.tasks:
@@ -98,24 +96,7 @@ def _minimums(
     if len(gang.spec.podgroups) > 1:
         findings.refusals.append(
             f"the gang has {len(gang.spec.podgroups)} groups with a minimum each, and the installed"
-            f" Volcano ({features.release}) only counts all pods together: install the CRDs of"
+            f" Volcano ({features.release}) counts only all pods together. Install the CRDs of"
             " Volcano v1.14 or newer"
         )
     return {}
-
-
-def _resources(gang: PodGang, facts: Facts, findings: Findings) -> JsonObject:
-    try:
-        asked = minimum_of(gang, facts)
-    except NoQuantityError as error:
-        findings.refusals.append(str(error))
-        return {}
-    # Without it Volcano lets the gang in at once; with an empty one it would ask its plugins.
-    return {"minResources": asked} if asked else {}
-
-
-def _weigh_priority(priority: str, facts: Facts, findings: Findings) -> None:
-    if facts.get(PRIORITY_CLASSES, "", priority) is None:
-        findings.remarks.append(
-            f"PriorityClass '{priority}' does not exist: Volcano takes its default priority"
-        )

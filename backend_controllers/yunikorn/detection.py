@@ -1,16 +1,17 @@
 """The declaration of the backend.
 
-YuniKorn serves no API by which it could be found, so there is one dialect, and it is always
-spoken. What core has to do beside lifting gates is said here as data: surplus pods wait, since
-one that came first would start the gang without its groups; the table of groups goes from
-members that are bound, since a restarted scheduler would reserve room for them again, and
-fail them if there is none; and a gang that loses a member while room is reserved for it is made
-anew as another application, since that one never gets any further.
+YuniKorn serves no API that discovery could find, so there is one dialect, and it is always used.
+The release rules tell core what to do beside ungating. Surplus pods wait: a surplus pod that comes
+first would start the gang without its groups. The table of groups is removed from bound members: a
+restarted scheduler would reserve capacity for them again, and fail them if there is none. A gang
+that loses a member during the reservation is recreated as another application, since YuniKorn
+never completes the first one.
 """
 
 import functools
 from collections.abc import Callable
 
+from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import (
     Backend,
     Dialect,
@@ -20,16 +21,15 @@ from backend_controllers.contract.declaration import (
     Served,
     gang_of_clique,
 )
-from backend_controllers.yunikorn import event_messages as tidings
+from backend_controllers.contract.detecting import GANG, checked_options
+from backend_controllers.contract.events import EVENTS, SchedulerEvent
+from backend_controllers.yunikorn import event_messages
 from backend_controllers.yunikorn.api import (
     BACKEND_NAME,
-    CLIQUES,
-    EVENTS,
     KEY_GROUPS,
     KEY_PLACEHOLDER_OF,
     SCHEDULER_NAME,
-    ObservedClique,
-    ObservedEvent,
+    YunikornClique,
     clique_of_event,
     gang_of_placeholder,
     pod_of_event,
@@ -53,46 +53,33 @@ from shared_api.runtime.watching.predicates import Watched
 
 DIALECT = "yunikorn.apache.org/task-groups"
 
-CAPABILITIES = frozenset(
-    {
-        names.CAPABILITY_GANG,
-        names.CAPABILITY_GROUP_MINIMUMS,
-        names.CAPABILITY_PRIORITY,
-        names.CAPABILITY_ELASTIC_SURPLUS,
-    }
-)
+CAPABILITIES = GANG | {names.CAPABILITY_GROUP_MINIMUMS, names.CAPABILITY_PRIORITY}
 
 
-def _told(about: Callable[[Watched], tuple[str, str] | None], through: Resource) -> Reads:
-    """YuniKorn's events, as news about the gang of something."""
-    return Reads(
-        EVENTS, ObservedEvent, tidings.SELECTOR, translated=False, about=about, through=through
-    )
+def _events(about: Callable[[Watched], tuple[str, str] | None], through: Resource) -> Reads:
+    """Return YuniKorn's events, as changes of the gang of an object."""
+    selector = event_messages.SELECTOR
+    return Reads(EVENTS, SchedulerEvent, selector, translated=False, about=about, through=through)
 
 
 def detect(served: Served, options: Options) -> Dialect:
-    """The only dialect, whatever the cluster serves."""
+    """Return the only dialect, whatever the cluster serves."""
     del served
-    if not isinstance(options, YuniKornOptions):
-        raise TypeError(f"these are no options of {BACKEND_NAME}: {options!r}")
+    chosen = checked_options(options, YuniKornOptions)
     return Dialect(
         name=DIALECT,
         capabilities=CAPABILITIES,
         preparation=PodPreparationSpec(mode=PreparationMode.PER_GANG),
-        translate=functools.partial(translate, options),
+        translate=functools.partial(translate, chosen),
         mirror=mirror,
         reads=(
-            Reads(CLIQUES, ObservedClique, about=gang_of_clique),
+            Reads(CLIQUES, YunikornClique, about=gang_of_clique),
             Reads(
-                PODS,
-                Pod,
-                Selector(KEY_PLACEHOLDER_OF),
-                translated=False,
-                about=gang_of_placeholder,
+                PODS, Pod, Selector(KEY_PLACEHOLDER_OF), translated=False, about=gang_of_placeholder
             ),
-            # About members, which may be gone already, and about placeholders.
-            _told(clique_of_event, CLIQUES),
-            _told(pod_of_event, PODS),
+            # About members, which may be deleted already, and about placeholders.
+            _events(clique_of_event, CLIQUES),
+            _events(pod_of_event, PODS),
         ),
     )
 

@@ -1,23 +1,23 @@
-"""What YuniKorn tells of a gang in events of its pods, and nowhere else.
+"""What YuniKorn reports about a gang only in events of its pods.
 
-A pod that is preempted is simply deleted; only an event says for whom. A reservation that
-YuniKorn gives up, and an application that it rejects, leave failed pods, which are gone in a
-moment. Events outlast the pods by an hour, so each is taken for what it is: about a loss if it
-came with the loss, about a wait if it came in it.
+YuniKorn deletes a preempted pod, and only an event says for which application. After a reservation
+that it gives up, or an application that it rejects, the pods fail and are soon deleted. Events are
+kept for an hour longer than the pods. So the time of an event decides whether it explains the
+current loss or the current wait.
 """
 
 import re
 from collections.abc import Callable, Container, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from backend_controllers.contract.declaration import Facts
+from backend_controllers.contract.events import EVENTS, InvolvedObject, SchedulerEvent
+from backend_controllers.contract.scheduling_conditions import scheduled_condition
 from backend_controllers.contract.timestamps import time_of
-from backend_controllers.yunikorn.api import EVENTS, Involved, ObservedEvent
-from shared_api import names
 from shared_api.kube.client import Selector
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 
-# Everything that is told of pods but the steps that all of them go through.
+# All events about pods, except those of the steps that every pod has.
 _STEPS = (
     "Scheduling",
     "Scheduled",
@@ -48,42 +48,33 @@ _OVER_QUOTA = re.compile(
 _FITS_AGAIN = re.compile(r"has become schedulable in queue|fits in the available user quota")
 _FAILED = re.compile(r"Application \S+ scheduling failed, reason: (?P<why>.+)", re.DOTALL)
 _LOST = {
-    "PlaceholderCreateFailed": "placeholders could not be created",
+    "PlaceholderCreateFailed": "it could not create placeholders",
     "GangSchedulingFailed": "the reservation timed out",
-    "TaskGroupsError": "the task groups of its pods were not understood",
+    "TaskGroupsError": "it could not parse the task groups of the pods",
 }
 
-# Events are timed by the scheduler, conditions by us, each to its own clock.
-_APART = timedelta(seconds=30)
+# The scheduler's clock dates events, ours dates conditions.
+_CLOCK_SKEW = timedelta(seconds=30)
 
 
-def preemption(gang: PodGang, facts: Facts) -> str:
-    """For whom the gang lost its pods, if that is why it is not placed."""
-    since = _last_change(gang)
-    for event in _newest_first(facts, _members(gang)):
-        match = _PREEMPTED.search(event.message)
-        at = time_of(event.at)
-        if match is None or at is None or since is None or at < since - _APART:
-            continue
-        if match["quota"]:
-            return f"preempted by {match['quota']}"
-        return f"preempted by application {match['application']} in queue {match['queue']}"
-    return ""
+def preemption(gang: ObservedPodGang, facts: Facts) -> str:
+    """Return which application preempted the gang, if that is why it is not scheduled."""
+    match = _latest(_PREEMPTED, gang, facts)
+    if match is None:
+        return ""
+    if match["quota"]:
+        return f"preempted by {match['quota']}"
+    return f"preempted by application {match['application']} in queue {match['queue']}"
 
 
-def failure(gang: PodGang, facts: Facts) -> str:
-    """Why YuniKorn gave up members that the gang had since it waits, in its words."""
-    since = _last_change(gang)
-    for event in _newest_first(facts, _members(gang)):
-        match = _FAILED.search(event.message)
-        at = time_of(event.at)
-        if match is not None and at is not None and since is not None and at >= since - _APART:
-            return " ".join(match["why"].split())
-    return ""
+def failure(gang: ObservedPodGang, facts: Facts) -> str:
+    """Return why YuniKorn gave up members since the gang waits."""
+    match = _latest(_FAILED, gang, facts)
+    return " ".join(match["why"].split()) if match is not None else ""
 
 
-def failure_of_present(gang: PodGang, facts: Facts) -> str:
-    """Why YuniKorn gave up members that are still there: it does not look at them again."""
+def failure_of_present(gang: ObservedPodGang, facts: Facts) -> str:
+    """Return why YuniKorn gave up members that still exist: it does not try them again."""
     waiting = {pod.metadata.name for pod in facts.pods if not pod.spec.node_name}
     for event in _newest_first(facts, _named(gang, waiting)):
         if (match := _FAILED.search(event.message)) is not None:
@@ -91,8 +82,8 @@ def failure_of_present(gang: PodGang, facts: Facts) -> str:
     return ""
 
 
-def guarantee_lost(gang: PodGang, facts: Facts) -> str:
-    """Why YuniKorn schedules the pods that the gang has now one by one."""
+def guarantee_lost(gang: ObservedPodGang, facts: Facts) -> str:
+    """Return why YuniKorn schedules the current pods of the gang one by one."""
     present = {pod.metadata.name for pod in facts.pods}
     for event in _newest_first(facts, _named(gang, present)):
         if event.action in _LOST:
@@ -100,8 +91,8 @@ def guarantee_lost(gang: PodGang, facts: Facts) -> str:
     return ""
 
 
-def causes(pods: set[str], gang: PodGang, facts: Facts) -> tuple[list[str], bool]:
-    """What keeps these pods from being placed, and whether it is a quota."""
+def causes(pods: set[str], gang: ObservedPodGang, facts: Facts) -> tuple[list[str], bool]:
+    """Return why these pods are not scheduled, and whether a quota is the reason."""
     found: dict[str, None] = {}
     is_quota = False
     fits_again: set[str] = set()
@@ -117,29 +108,33 @@ def causes(pods: set[str], gang: PodGang, facts: Facts) -> tuple[list[str], bool
     return list(found)[:3], is_quota
 
 
-def _newest_first(facts: Facts, is_meant: Callable[[Involved], bool]) -> Iterator[ObservedEvent]:
-    found = (event for event in facts.all(EVENTS) if isinstance(event, ObservedEvent))
-    meant = [event for event in found if is_meant(event.involved_object)]
+def _latest(pattern: re.Pattern[str], gang: ObservedPodGang, facts: Facts) -> re.Match[str] | None:
+    """Return the newest match in events about members since the gang was last (un)scheduled."""
+    condition = scheduled_condition(gang)
+    since = time_of(condition.last_transition_time) if condition is not None else None
+    for event in _newest_first(facts, _members(gang)):
+        match, at = pattern.search(event.message), time_of(event.at)
+        if match is not None and at is not None and since is not None and at >= since - _CLOCK_SKEW:
+            return match
+    return None
+
+
+def _newest_first(
+    facts: Facts, is_about: Callable[[InvolvedObject], bool]
+) -> Iterator[SchedulerEvent]:
+    found = (event for event in facts.all(EVENTS) if isinstance(event, SchedulerEvent))
+    meant = [event for event in found if is_about(event.involved_object)]
     yield from sorted(meant, key=lambda event: (event.at, event.metadata.name), reverse=True)
 
 
-def _named(gang: PodGang, pods: Container[str]) -> Callable[[Involved], bool]:
-    """Whether something is one of these pods in the namespace of a gang."""
+def _named(gang: ObservedPodGang, pods: Container[str]) -> Callable[[InvolvedObject], bool]:
+    """Return a test for events about these pods in the namespace of a gang."""
     namespace = gang.metadata.namespace
     return lambda about: about.namespace == namespace and about.name in pods
 
 
-def _members(gang: PodGang) -> Callable[[Involved], bool]:
-    """Whether something is the name of a pod that the gang has or had."""
+def _members(gang: ObservedPodGang) -> Callable[[InvolvedObject], bool]:
+    """Return a test for events about pods that the gang has or had."""
     groups = {group.name for group in gang.spec.podgroups}
     namespace = gang.metadata.namespace
     return lambda about: about.namespace == namespace and about.name.rpartition("-")[0] in groups
-
-
-def _last_change(gang: PodGang) -> datetime | None:
-    """Since when the gang is placed, or not placed; None before anything was said."""
-    conditions = gang.status.conditions if gang.status is not None else ()
-    for condition in conditions:
-        if condition.type == names.CONDITION_SCHEDULED:
-            return time_of(condition.last_transition_time)
-    return None

@@ -1,15 +1,16 @@
-"""How a gang fares, from YuniKorn's placeholders and events.
+"""How YuniKorn schedules a gang, from its placeholders and events.
 
-YuniKorn has no object that says it. While it reserves, members have no condition at all: how
-many placeholders have a node is the progress, and what the others say is the reason. Words are
-given once all members are released; before that YuniKorn does not look at the gang.
+YuniKorn has no object that reports it. While it reserves, members have no condition: the number of
+bound placeholders is the progress, and the conditions of the others have the reason. Messages are
+reported once all members are ungated; before that YuniKorn does not try the gang.
 """
 
-from backend_controllers.contract.declaration import Facts, Words
+from backend_controllers.contract.declaration import Facts, Report
 from backend_controllers.contract.pod_counts import count, members_are_ungated
-from backend_controllers.yunikorn import event_messages as tidings
+from backend_controllers.contract.scheduling_conditions import unscheduled_conditions
+from backend_controllers.yunikorn import event_messages
 from backend_controllers.yunikorn.placeholders import Reservation, reservation_of
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 
 UNSCHEDULABLE = "Unschedulable"
@@ -19,89 +20,78 @@ REJECTED = "ApplicationRejected"
 TIMED_OUT = "ReservationTimedOut"
 
 _SKIPPED = "SchedulingSkipped"
-_TOLD = (UNSCHEDULABLE, _SKIPPED)
 _TIMEOUT = "ResourceReservationTimeout"
 
 
-def mirror(gang: PodGang, facts: Facts) -> Words:
-    """What there is to say about a gang."""
+def mirror(gang: ObservedPodGang, facts: Facts) -> Report:
+    """Return what YuniKorn reports about a gang."""
     if count(gang, facts.pods).is_scheduled:
-        lost = _lost_text(tidings.guarantee_lost(gang, facts))
-        return Words(remarks=(lost,) if lost else ())
-    disruption = tidings.preemption(gang, facts)
-    reason, message = _why_not(gang, facts)
-    return Words(reason=reason, message=message, disruption=disruption)
+        lost = event_messages.guarantee_lost(gang, facts)
+        return Report(remarks=(_not_guaranteed(lost),) if lost else ())
+    disruption = event_messages.preemption(gang, facts)
+    reason, message = _why_unscheduled(gang, facts)
+    return Report(reason=reason, message=message, disruption=disruption)
 
 
-def _why_not(gang: PodGang, facts: Facts) -> tuple[str, str]:
+def _why_unscheduled(gang: ObservedPodGang, facts: Facts) -> tuple[str, str]:
     if not members_are_ungated(gang, facts.pods):
-        failed = tidings.failure(gang, facts)
-        return _given_up(failed, "the pods are made anew") if failed else ("", "")
-    if stuck := tidings.failure_of_present(gang, facts):
-        return _given_up(stuck, "it does not look at these pods again: delete them")
-    if lost := tidings.guarantee_lost(gang, facts):
-        return GUARANTEE_LOST, _lost_text(lost)
+        failed = event_messages.failure(gang, facts)
+        return _given_up(failed, "The pods are being recreated") if failed else ("", "")
+    if stuck := event_messages.failure_of_present(gang, facts):
+        return _given_up(stuck, "Delete these pods: YuniKorn does not try them again")
+    if lost := event_messages.guarantee_lost(gang, facts):
+        return GUARANTEE_LOST, _not_guaranteed(lost)
     found = reservation_of(gang, facts)
     if found.waiting:
-        return _held_up(found, gang, facts)
-    if told := _told_by(facts.pods):
-        return UNSCHEDULABLE, "; ".join(told)
-    # Without a reason: this passes in a moment.
-    return "", _going_on(found)
+        return _why_incomplete(found, gang, facts)
+    if reported := _messages_of(facts.pods):
+        return UNSCHEDULABLE, "; ".join(reported)
+    # No reason: this ends soon.
+    return "", _progress(found)
 
 
-def _going_on(found: Reservation) -> str:
+def _progress(found: Reservation) -> str:
     if found.is_complete:
-        return f"{found.text()}, and pods are taking their places"
+        return f"{found.message()}, and pods are replacing the placeholders"
     if found.placeholders:
-        return f"{found.text()}, and YuniKorn is reserving more"
-    return "YuniKorn has not begun to reserve room; if that lasts, see whether its scheduler runs"
+        return f"{found.message()}, and YuniKorn is reserving more"
+    return "YuniKorn has not begun to reserve capacity. If this stays, check that it runs"
 
 
-def _held_up(found: Reservation, gang: PodGang, facts: Facts) -> tuple[str, str]:
+def _why_incomplete(found: Reservation, gang: ObservedPodGang, facts: Facts) -> tuple[str, str]:
     waiting = found.waiting
-    told, is_quota = tidings.causes({pod.metadata.name for pod in waiting}, gang, facts)
-    conditions = [pod.condition("PodScheduled") for pod in waiting]
-    said = {one.reason for one in conditions if one is not None and one.reason in _TOLD}
-    if not said and not told:
-        return "", _going_on(found)
-    is_quota = is_quota or _SKIPPED in said
-    reason = OVER_QUOTA if is_quota else UNSCHEDULABLE
-    # YuniKorn tells of nodes that are unfit, and not of those that are full.
-    causes = "; ".join([*_told_by(waiting), *told])
-    return reason, f"{found.text()} by placeholder pods: {causes}"
+    names = {pod.metadata.name for pod in waiting}
+    reported, is_quota = event_messages.causes(names, gang, facts)
+    reasons = {one.reason for one in unscheduled_conditions(waiting, UNSCHEDULABLE, _SKIPPED)}
+    if not reasons and not reported:
+        return "", _progress(found)
+    reason = OVER_QUOTA if is_quota or _SKIPPED in reasons else UNSCHEDULABLE
+    # YuniKorn reports nodes that are unfit, and not those that are full.
+    causes = "; ".join([*_messages_of(waiting), *reported])
+    return reason, f"{found.message()} by placeholder pods: {causes}"
 
 
-def _given_up(why: str, then: str) -> tuple[str, str]:
+def _given_up(why: str, remedy: str) -> tuple[str, str]:
     if _TIMEOUT in why:
         return TIMED_OUT, (
-            "YuniKorn gave the reservation up after placeholderTimeoutSeconds, which is an option"
-            f" of this backend; {then}"
+            "YuniKorn gave up the reservation after placeholderTimeoutSeconds, an option of this"
+            f" backend. {remedy}"
         )
-    text = why.removeprefix(f"{REJECTED}: ")
+    cause = why.removeprefix(f"{REJECTED}: ")
     return REJECTED, (
-        f"YuniKorn rejected the gang: {text}; see that its queue exists, takes gangs and lets"
-        f" this user in; {then}"
+        f"YuniKorn rejected the gang: {cause}. Check that its queue exists, accepts gangs and allows"
+        f" this user. {remedy}"
     )
 
 
-def _lost_text(why: str) -> str:
-    if not why:
-        return ""
+def _not_guaranteed(why: str) -> str:
     return (
-        f"YuniKorn schedules the pods one by one, since {why}: see the events of the gang's first"
-        " pod, the namespace's quota and its pod security level; then delete the pods for them to"
-        " be made anew"
+        f"YuniKorn schedules the pods one by one: {why}. Check the events of the gang's first pod,"
+        " the namespace's quota and its pod security level; then delete the pods to recreate them"
     )
 
 
-def _told_by(pods: tuple[Pod, ...]) -> list[str]:
-    # Members keep the condition that they had while they were held: YuniKorn takes none back.
-    conditions = (pod.condition("PodScheduled") for pod in pods if not pod.spec.node_name)
-    return sorted(
-        {
-            condition.message
-            for condition in conditions
-            if condition is not None and condition.reason in _TOLD and condition.message
-        }
-    )
+def _messages_of(pods: tuple[Pod, ...]) -> list[str]:
+    # YuniKorn removes no condition: members keep the one that they had while they were gated.
+    conditions = unscheduled_conditions(pods, UNSCHEDULABLE, _SKIPPED)
+    return sorted({condition.message for condition in conditions if condition.message})

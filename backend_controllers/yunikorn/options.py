@@ -11,11 +11,11 @@ class YuniKornOptions(Options):
     """Settings of this backend."""
 
     default_queue: str | None = Field(default=None, min_length=1, max_length=63)
-    """Queue of gangs that name none, such as `root.team`. Without it YuniKorn's placement rules
-    decide; the usual ones make a queue of the namespace."""
+    """Queue of gangs that set none, such as `root.team`. Without it YuniKorn's placement rules
+    decide; the usual rules use a queue for each namespace."""
 
     placeholder_timeout_seconds: int = Field(default=_TEN_YEARS, ge=1, le=_TEN_YEARS)
-    """Seconds after which YuniKorn gives up a reservation that is not complete, counted from the
-    creation of the pods, also while they are held. Its pods then fail and are made anew, which
-    lets go of the room that was held. The default is ten years: gangs wait for as long as it
-    takes, and keep the room that they have found."""
+    """Seconds after which YuniKorn gives up an incomplete reservation, counted from the creation of
+    the pods, also while they are gated. Its pods then fail and are recreated, which frees the
+    reserved capacity. The default is ten years: gangs wait without a limit and keep what is
+    reserved."""

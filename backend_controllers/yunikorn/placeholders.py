@@ -1,22 +1,17 @@
 """How far YuniKorn's reservation for a gang is, counted from its placeholder pods.
 
-A placeholder that is bound holds room for one member. YuniKorn says nothing about members
-while it reserves; what keeps it from going on is written on the placeholders. Those of an
-application that the gang no longer is hold room for nobody and do not count.
+A bound placeholder reserves capacity for one member. YuniKorn reports nothing about members while
+it reserves; the placeholders have the reason why it does not continue. Placeholders of an earlier
+application of the gang reserve nothing for it and do not count.
 """
 
 from collections import Counter
 from dataclasses import dataclass
 
 from backend_controllers.contract.declaration import Facts
-from backend_controllers.yunikorn.api import (
-    KEY_APPLICATION,
-    KEY_GROUP,
-    KEY_PLACEHOLDER_OF,
-    is_of,
-)
-from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.contract.pod_counts import group_of
+from backend_controllers.yunikorn.api import KEY_APPLICATION, KEY_GROUP, KEY_PLACEHOLDER_OF, is_of
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
 
@@ -25,60 +20,57 @@ _GROUPS_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The room that is held for a gang."""
+    """The capacity that is reserved for a gang."""
 
-    placeholders: tuple[Pod, ...]
-    held: dict[str, int]
-    """By group: places that are held for members, or that members have."""
-    wanted: dict[str, int]
-    """By group: its minimum."""
     gang: str
+    placeholders: tuple[Pod, ...]
+    reserved: dict[str, int]
+    """By group: bound placeholders and bound members, at most the minimum."""
+    needed: dict[str, int]
+    """By group: its minimum."""
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether there is a place for every member."""
-        return all(self.held[name] >= count for name, count in self.wanted.items())
+        """Tell whether capacity is reserved for every member."""
+        return all(self.reserved[name] >= count for name, count in self.needed.items())
 
     @property
     def waiting(self) -> tuple[Pod, ...]:
-        """Placeholders that have no node."""
-        return tuple(pod for pod in self.placeholders if not pod.spec.node_name)
+        """Placeholders without a node."""
+        return tuple(pod for pod in self.placeholders if not pod.is_bound)
 
-    def text(self) -> str:
-        """Such as "room is held for 3 of 5 pods (prefill 2/2, decode 1/3)"."""
-        done, total = sum(self.held.values()), sum(self.wanted.values())
-        text = f"room is held for {done} of {total} pods"
-        if len(self.wanted) < 2:
+    def message(self) -> str:
+        """Such as "capacity is reserved for 3 of 5 pods (prefill 2/2, decode 1/3)"."""
+        done, total = sum(self.reserved.values()), sum(self.needed.values())
+        text = f"capacity is reserved for {done} of {total} pods"
+        if len(self.needed) < 2:
             return text
         parts = [
-            f"{name.removeprefix(f'{self.gang}-')} {self.held[name]}/{count}"
-            for name, count in list(self.wanted.items())[:_GROUPS_SHOWN]
+            f"{name.removeprefix(f'{self.gang}-')} {self.reserved[name]}/{count}"
+            for name, count in list(self.needed.items())[:_GROUPS_SHOWN]
         ]
-        if len(self.wanted) > _GROUPS_SHOWN:
-            parts.append(f"and {len(self.wanted) - _GROUPS_SHOWN} more groups")
+        if len(self.needed) > _GROUPS_SHOWN:
+            parts.append(f"and {len(self.needed) - _GROUPS_SHOWN} more groups")
         return f"{text} ({', '.join(parts)})"
 
 
-def reservation_of(gang: PodGang, facts: Facts) -> Reservation:
-    """What is held for a gang now."""
+def reservation_of(gang: ObservedPodGang, facts: Facts) -> Reservation:
+    """Return what is reserved for a gang now."""
     found = tuple(pod for pod in facts.all(PODS) if isinstance(pod, Pod) and _is_for(gang, pod))
-    bound = Counter(pod.metadata.annotations.get(KEY_GROUP) for pod in found if pod.spec.node_name)
+    bound = Counter(pod.metadata.annotations.get(KEY_GROUP) for pod in found if pod.is_bound)
     bound.update(
-        pod.metadata.labels.get(names.LABEL_PODCLIQUE)
-        for pod in facts.pods
-        if pod.spec.node_name and pod.status.phase != "Failed"
+        group_of(pod) for pod in facts.pods if pod.is_bound and pod.status.phase != "Failed"
     )
-    wanted = {group.name: group.min_replicas for group in gang.spec.podgroups if group.min_replicas}
-    held = {name: min(bound[name], count) for name, count in wanted.items()}
-    return Reservation(found, held, wanted, gang.metadata.name)
+    needed = {group.name: group.min_replicas for group in gang.spec.podgroups if group.min_replicas}
+    reserved = {name: min(bound[name], count) for name, count in needed.items()}
+    return Reservation(gang.metadata.name, found, reserved, needed)
 
 
-def _is_for(gang: PodGang, pod: Pod) -> bool:
+def _is_for(gang: ObservedPodGang, pod: Pod) -> bool:
     metadata = pod.metadata
     return (
         metadata.labels.get(KEY_PLACEHOLDER_OF) == gang.metadata.name
         and metadata.namespace == gang.metadata.namespace
-        and not metadata.is_terminating
-        and pod.status.phase not in ("Failed", "Succeeded")
+        and pod.is_live
         and is_of(gang, metadata.labels.get(KEY_APPLICATION, ""))
     )

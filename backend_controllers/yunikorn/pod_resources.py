@@ -1,28 +1,28 @@
-"""What a pod of a clique asks for, as its scheduler will count it.
+"""The requests of a clique's pods, as YuniKorn counts them.
 
-The init container that core adds to pods which start after others counts too: a placeholder
-smaller than its pod is of no use.
+The init container that core adds to pods that start after others counts, too: a placeholder that
+is smaller than its pod is useless.
 """
 
 import msgspec
 
-from backend_controllers.yunikorn.api import ObservedClique, Template
+from backend_controllers.yunikorn.api import YunikornClique
 from shared_api import names
 from shared_api.kube import pod_resources as requests
 from shared_api.kube.quantities import written
 
-_WAITS = requests.Container(resources=requests.Resources(requests=dict(names.STARTUP_REQUESTS)))
+_STARTUP_WAIT = requests.Container(
+    resources=requests.Resources(requests=dict(names.STARTUP_REQUESTS))
+)
 
 
-def requests_of(clique: ObservedClique) -> dict[str, str]:
-    """What each pod of a clique asks for, by resource; NoQuantityError if a text is none."""
-    sums = requests.requests_of(_as_made(clique))
-    return {name: written(sums[name]) for name in sorted(sums)}
-
-
-def _as_made(clique: ObservedClique) -> Template:
+def requests_of(clique: YunikornClique) -> dict[str, str]:
+    """Return the requests of each pod by resource. Raise NoQuantityError if one is invalid."""
     template = clique.spec.pod_spec
-    every = (*template.containers, *template.init_containers)
-    if not clique.spec.starts_after or all(one.resources == requests.Resources() for one in every):
-        return template
-    return msgspec.structs.replace(template, init_containers=(*template.init_containers, _WAITS))
+    containers = (*template.containers, *template.init_containers)
+    has_resources = any(one.resources != requests.Resources() for one in containers)
+    if clique.spec.starts_after and has_resources:
+        init_containers = (*template.init_containers, _STARTUP_WAIT)
+        template = msgspec.structs.replace(template, init_containers=init_containers)
+    sums = requests.requests_of(template)
+    return {name: written(sums[name]) for name in sorted(sums)}

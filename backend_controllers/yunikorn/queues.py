@@ -1,35 +1,34 @@
-"""The queue of a gang, as far as it can be judged without YuniKorn's configuration.
+"""Whether the name of a queue is valid. YuniKorn's configuration cannot be read.
 
-YuniKorn puts the queue's name on placeholders as a label. A name that is no label value would
-make their creation fail, and the gang would then be scheduled pod by pod without a word; so
-such a name is refused here.
+YuniKorn sets the queue's name on placeholders as a label. With an invalid label value it could not
+create them, and it would schedule the gang pod by pod without a message. So such a name rejects
+the gang.
 """
 
 import re
 
-from backend_controllers.contract.queues import named_queue
 from backend_controllers.yunikorn.api import KEY_QUEUE
-from shared_api.kube.podgangs import PodGang
 
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PART = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ROOT = "root"
 
 
-def queue_of(gang: PodGang, default: str | None) -> str | None:
-    """The queue that the gang names, or the one of those that name none."""
-    return named_queue(gang, KEY_QUEUE) or default
-
-
-def flaw_of(queue: str) -> str | None:
-    """Why no gang can be in a queue of this name."""
-    parts = queue.split(".")
+def queue_problem(queue: str) -> str | None:
+    """Return why no gang can use a queue of this name; None if one can."""
     if not _LABEL.fullmatch(queue):
-        why = "YuniKorn puts it on pods as a label, which has at most 63 letters, digits, '-', '_' and '.'"
-    elif not all(_PART.fullmatch(part) for part in parts):
-        why = "between its dots there are letters, digits, '-' and '_'"
-    elif queue == _ROOT:
-        why = f"'{_ROOT}' has other queues below it and takes no gangs itself"
-    else:
-        return None
-    return f"{KEY_QUEUE} is '{queue}': {why}"
+        return (
+            f"{KEY_QUEUE} has the invalid value '{queue}': YuniKorn uses it as a label value. Use at"
+            " most 63 letters, digits, '-', '_' and '.'"
+        )
+    if not all(_PART.fullmatch(part) for part in queue.split(".")):
+        return (
+            f"{KEY_QUEUE} has the invalid value '{queue}'. Use letters, digits, '-' and '_' between"
+            " the dots"
+        )
+    if queue == _ROOT:
+        return (
+            f"{KEY_QUEUE} is '{_ROOT}', which has child queues and accepts no gangs itself. Set a"
+            " queue below it"
+        )
+    return None

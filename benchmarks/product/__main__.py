@@ -1,4 +1,4 @@
-"""`python -m benchmarks.product [--backend NAME] [--quick] ...`: measure, print, keep the figures."""
+"""`python -m benchmarks.product [--backend NAME] [--quick] ...`: measure, print and store the figures."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ _LARGER = 4
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run everything; a missed target is marked in the table, since machines differ."""
+    """Run everything. The table marks missed targets; the exit code does not, because machines differ."""
     options = _options(arguments)
     sizes = QUICK if options.quick else Sizes()
     if options.replicas is not None:
@@ -49,27 +49,40 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--backend",
         choices=CHOICES,
         default=DEFAULT.name,
-        help="whom gangs are given to; stand-in: core is measured alone (%(default)s)",
+        help="backend of the gangs; stand-in measures core alone (%(default)s)",
     )
-    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
-    parser.add_argument("--replicas", type=_positive, help="gangs of the big set (500)")
-    parser.add_argument("--flat", action="store_true", help="also a set four times as large")
     parser.add_argument(
-        "--update", action="store_true", help="only the update of 200 gangs, which takes minutes"
+        "--quick", action="store_true", help="a small run, as a test of the benchmark"
     )
-    parser.add_argument("--repeat", type=_positive, default=1, help="runs; medians are kept (1)")
-    parser.add_argument("--output", type=Path, default=RESULTS, help=f"where to ({RESULTS})")
+    parser.add_argument("--replicas", type=_positive, help="gangs of the big set (500)")
+    parser.add_argument(
+        "--flat", action="store_true", help="also measure a set four times as large"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="measure only the update of 200 gangs, which takes minutes",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=_positive,
+        default=1,
+        help="number of runs, of which medians are reported (1)",
+    )
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, help=f"file of the figures ({RESULTS})"
+    )
     return parser.parse_args(arguments)
 
 
 def _positive(text: str) -> int:
     if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+        raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
 def measure(choice: Choice, sizes: Sizes, *, flat: bool) -> list[Figure]:
-    """All figures."""
+    """Return all figures."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         scenario = Scenario(choice, sizes, Path(directory))
         with fresh_cluster(sizes.nodes, choice) as cluster:

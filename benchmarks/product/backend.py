@@ -1,8 +1,7 @@
-"""The stand-in backend as a process: `backend KUBECONFIG`. It says `ready`, and ends with a signal.
+"""The stand-in backend as a process: `backend KUBECONFIG`. It prints `ready` and exits at a signal.
 
 It marks each gang as accepted and programmed, once, in one write, and does nothing else. It
-writes many gangs at a time: a backend that answers one after the other would be what is
-measured.
+writes many gangs at a time: otherwise the stand-in itself would be measured.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ _STATUS = programmed(LooseObject())
 
 
 async def main(kubeconfig: str) -> None:
-    """Serve until told to end."""
+    """Serve until a signal."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -58,7 +57,7 @@ async def _answer(client: Client, new: "asyncio.Queue[PartialObject]") -> None:
             "metadata": identity,
             "status": _STATUS,
         }
-        # It may be gone, or another's by now.
+        # It may be deleted, or belong to another backend by now.
         with contextlib.suppress(NotFound, Conflict):
             await client.apply(
                 GANGS, manifest, field_manager=_MANAGER, force=True, subresource="status"

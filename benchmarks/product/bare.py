@@ -1,8 +1,8 @@
-"""The half without the product: a client that only writes sends what the product had sent.
+"""The run without the product: a client that only writes sends the writes of the product.
 
-The big set is compared as a whole, and so are some of the bursts: a few gangs at once, where
-what counts is how soon and not how many. The watcher is the same; so is the stand-in, where
-there is one, which is why only core's writes are recorded with it.
+It replays the big set and some of the bursts, which measure latency instead of throughput. The
+watcher is the same in both runs. So is the stand-in, if there is one: then only core's writes are
+replayed.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.product import parts
 from benchmarks.product.onlooker import RELEASED
-from benchmarks.product.processes import says, tell
+from benchmarks.product.processes import read_line, send_line
 from benchmarks.product.results import Burst, Deployed, Replayed
 from benchmarks.product.site import Site, now
 
@@ -59,10 +59,10 @@ class BareClient:
         async with self._prepared(part, deployed.uid, start.began, ended) as client:
             before = parts.Before.of(site)
             uid = await site.onlooker.create(site.workload(parts.BIG, site.sizes.replicas))
-            await tell(client, uid)
+            await send_line(client, uid)
             # Both at once, since a client that fails never gets the set up.
             async with asyncio.TaskGroup() as group:
-                sending = group.create_task(says(client, _SECONDS))
+                sending = group.create_task(read_line(client, _SECONDS))
                 found = await parts.started(site, before)
             writes, cpu = sending.result().split()
             return Replayed(found, int(writes), float(cpu), bursts)
@@ -74,9 +74,9 @@ class BareClient:
         async with self._prepared(part, burst.uid, burst.began, ended) as client:
             began = now()
             uid = await onlooker.create(self.site.workload(burst.name, burst.replicas))
-            await tell(client, uid)
+            await send_line(client, uid)
             async with asyncio.TaskGroup() as group:
-                group.create_task(says(client))
+                group.create_task(read_line(client))
                 released = await onlooker.until(lambda: onlooker.counts[RELEASED] == burst.pods)
         await onlooker.delete(burst.name)
         return released - began
@@ -85,13 +85,13 @@ class BareClient:
     async def _prepared(
         self, part: str, uid: str, began: float, ended: str
     ) -> AsyncIterator[Process]:
-        """The client, connected and with its list in hand, beside a server that rests."""
+        """The client, connected and with its list of writes, while the server is idle."""
         kubeconfig = str(self.site.cluster.kubeconfig)
         arguments = [kubeconfig, str(IN_FLIGHT), _nanoseconds(began), ended]
         module = ["benchmarks.product.replayer", *arguments, *self.recordings.all(part)]
         async with self.site.place.program(module, "replayer.log") as client:
-            await tell(client, uid)
-            assert await says(client) == "ready"
+            await send_line(client, uid)
+            assert await read_line(client) == "ready"
             await self.site.until_idle()
             yield client
 

@@ -1,7 +1,7 @@
-"""The backends that the benchmark can be run with, and what each of them asks of a run.
+"""The backends that the benchmark can use, and what each needs.
 
 The stand-in writes one status a gang and nothing else, so that core is measured alone. The
-others are the product's own, on the scheduler that they are made for.
+others are the product's own backends, each with its scheduler.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Choice:
 
     @property
     def is_real(self) -> bool:
-        """Tell whether it is one of the product's own."""
+        """Return whether it is one of the product's own backends."""
         return bool(self.objects)
 
 

@@ -1,4 +1,4 @@
-"""A cluster of its own for each half of the benchmark, ready for our kinds."""
+"""A separate cluster with our CRDs for each run of the benchmark."""
 
 import contextlib
 import tempfile

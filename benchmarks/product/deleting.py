@@ -1,7 +1,7 @@
-"""Deleting a set while the product watches, and while only the garbage collector does, in turns.
+"""Measures the deletion of a set with the product, and with the garbage collector alone, in turns.
 
-Turns on one cluster, because two servers of one run differ by more than what is asked for. Each
-turn makes the set anew; where the collector is alone, the processes have ended before.
+All turns use one cluster, because two API servers differ by more than the effect. Each turn creates
+the set again. For turns with the collector alone, the product's processes are stopped first.
 """
 
 from benchmarks.product.results import InTurns

@@ -1,8 +1,8 @@
-"""How much of the machine others had while something was measured.
+"""Measures how much of the machine other programs used during a measurement.
 
-A ratio of two halves means little if a third party was busy during one of them. What this
-process and its descendants used is ours; the rest of the time that the processors were not
-idle, or were given to another virtual machine, is the others'.
+A ratio of two runs means little if other programs were busy during one of them. The CPU of this
+process and its descendants is ours. All other busy time, and time given to another virtual machine,
+is that of others.
 """
 
 import contextlib
@@ -39,14 +39,14 @@ def usage() -> Usage:
 
 
 def others_share(before: Usage, after: Usage) -> float:
-    """The part of the machine that others had in between, from 0 to 1."""
+    """The share of other programs in between, from 0 to 1."""
     busy, ours = after.busy - before.busy, after.ours - before.ours
     return max(0.0, (busy - ours) / max(1, after.total - before.total))
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """What others had of the machine, phase by phase; each is told of as it ends."""
+    """The share of other programs by phase. Each phase is printed when it ends."""
 
     others: dict[str, float] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Numbers out of texts: what a controller has written, and what a process has used.
+"""Parses metrics and /proc: the writes of a controller, the CPU and memory of a process.
 
 A controller counts its own requests; the kernel counts its CPU and memory. Nothing here
 reads a file or asks a server.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from benchmarks.runtime.figures import Figure
 
 STATUSES_PER_GANG = 3
-"""What a backend may say about a gang until it is ready."""
+"""Statuses that a backend may write for a gang until it is ready."""
 _VERBS = ("POST", "APPLY", "PATCH", "DELETE")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _REQUESTS = "rest_client_requests_total{"
@@ -80,7 +80,7 @@ def refused(page: str) -> int:
 
 
 def is_at_rest(page: str) -> bool:
-    """Tell whether every cache is filled, every queue empty, every worker free and all is told."""
+    """Return whether every cache is synced, every queue empty, every worker idle and every Event sent."""
     busy = ("workqueue_depth", "writes_not_yet_seen", "controller_runtime_active_workers")
     for line in page.splitlines():
         is_told_later = line.startswith("workqueue_waiting") and '-status"' in line
@@ -92,7 +92,7 @@ def is_at_rest(page: str) -> bool:
 
 
 def leads(page: str) -> bool:
-    """Tell whether a process holds its Lease."""
+    """Return whether a process holds its Lease."""
     lines = (line for line in page.splitlines() if line.startswith("leader_election_master_status"))
     return any(float(line.rsplit(" ", 1)[1]) for line in lines)
 

@@ -1,8 +1,8 @@
-"""Somebody who watches: how far pods and gangs are, since when, and what follows what.
+"""Watches pods and gangs: their state, and when it changed.
 
 Counts follow from each change alone, so that watching a thousand pods costs the machine
-little of what is being measured. What is going away does not count. Gangs and the objects of
-their scheduler are watched only where a real backend answers for them.
+little of what is being measured. Terminating objects do not count. Gangs and the objects of their
+scheduler are watched only with a real backend.
 """
 
 import asyncio
@@ -171,11 +171,11 @@ class Onlooker:
         await self._client.patch(SETS, name, NAMESPACE, patch=patch, field_manager="bench")
 
     def follow_pods(self, handler: Callable[[Pod | None, Pod | None], None]) -> None:
-        """Have a function told of every change of a pod, after it was counted."""
+        """Call a function at every change of a pod, after it was counted."""
         self._pods.subscribe(handler)
 
     def is_updated(self, name: str, image: str) -> bool:
-        """Tell whether a set with this image says that its update has ended, and is content."""
+        """Return whether a set with this image reports that its update ended and that it is ready."""
         found = self._sets.get(ObjectKey(NAMESPACE, name))
         if found is None or not self.is_content(name):
             return False
@@ -185,14 +185,14 @@ class Onlooker:
         return bool(asked and progress.get("updateEndedAt"))
 
     def is_content(self, name: str) -> bool:
-        """Tell whether a set says that it is ready, with all that was asked for."""
+        """Return whether a set reports that it is ready with all its replicas."""
         found = self._sets.get(ObjectKey(NAMESPACE, name))
         if found is None or not holds(found, "Ready"):
             return False
         return bool(found.status.get("availableReplicas") == found.spec["replicas"])
 
     async def until(self, condition: Callable[[], bool], seconds: float = 600) -> float:
-        """Wait for a change after which the condition holds; the loop's time then."""
+        """Wait for a change after which the condition holds; return the loop's time."""
         try:
             async with asyncio.timeout(seconds):
                 while not condition():
@@ -203,8 +203,8 @@ class Onlooker:
             raise TimeoutError(f"not within {seconds:g} s; {seen}") from None
         return _now()
 
-    async def until_told(self, gangs: int, *conditions: str) -> float:
-        """Wait until so many gangs say all of this; the loop's time then."""
+    async def until_reported(self, gangs: int, *conditions: str) -> float:
+        """Wait until so many gangs have all these conditions; return the loop's time."""
         return await self.until(lambda: all(self.gangs[one] >= gangs for one in conditions))
 
 

@@ -1,4 +1,4 @@
-"""The parts of the benchmark: each does one thing to a site and says what came of it."""
+"""The parts of the benchmark. Each does one thing on a site and returns its result."""
 
 import asyncio
 from collections import Counter
@@ -27,12 +27,12 @@ from shared_api import names
 BIG = "scale"
 _INTERVAL = 0.4
 """Seconds between two gangs that come one by one: the API server then has time to spare."""
-_TOLD = (names.CONDITION_SCHEDULED, names.CONDITION_READY)
+_REPORTED = (names.CONDITION_SCHEDULED, names.CONDITION_READY)
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the clocks said before a set was created."""
+    """The clocks before a set was created."""
 
     time: float
     server_cpu: float
@@ -73,7 +73,7 @@ class _Watched:
         return cls(controller, written, controller.cpu_seconds())
 
     async def used(self) -> Used:
-        """What it took, once it has come to rest."""
+        """What it used, once it is idle."""
         cpu = await self.controller.until_settled()
         page = await self.controller.page()
         done, memory = writes(page) - self.writes, self.controller.peak_memory()
@@ -92,10 +92,10 @@ async def deploy(site: Site, core: Controller, backend: Controller | None) -> De
     start = await started(site, before)
     served = None
     if serving is not None:
-        told = await onlooker.until_told(replicas, *_TOLD) - before.time
+        reported = await onlooker.until_reported(replicas, *_REPORTED) - before.time
         delays = onlooker.sightings.delays()
-        # First the backend: what it says late is news for core.
-        served = Served(await serving.used(), told, delays)
+        # The backend first: its late writes are changes for core.
+        served = Served(await serving.used(), reported, delays)
     await onlooker.until(lambda: onlooker.is_content(BIG), seconds=120)
     return Deployed(start, uid, await working.used(), served)
 
@@ -117,7 +117,7 @@ async def caught_up(site: Site, backend: Controller, began: float) -> Restarted:
 
 
 async def delete(site: Site, core: Controller, backend: Controller | None) -> Deleted:
-    """The big set goes."""
+    """Delete the big set."""
     running = [core, backend] if backend is not None else [core]
     before = [await one.writes() for one in running]
     seconds = await site.onlooker.delete(BIG)
@@ -161,7 +161,7 @@ async def one_by_one(site: Site) -> OneByOne:
         # The rate is what makes this a measurement without a queue.
         await asyncio.sleep(began + (number + 1) * _INTERVAL - now())
     share = (site.server_cpu() - cpu) / (now() - began)
-    await onlooker.until_told(gangs, *_TOLD)
+    await onlooker.until_reported(gangs, *_REPORTED)
     delays = onlooker.sightings.delays()
     await onlooker.delete(*sets)
     return OneByOne(gangs, delays, share)
@@ -172,13 +172,13 @@ async def awaited(site: Site, core: Controller) -> Awaited:
     onlooker, gangs, name = site.onlooker, site.sizes.replicas, "awaited"
     await onlooker.create(site.workload(name, gangs))
     await onlooker.until(lambda: onlooker.counts[EXIST] == site.sizes.pods)
-    await onlooker.until_told(gangs, names.CONDITION_INITIALIZED)
+    await onlooker.until_reported(gangs, names.CONDITION_INITIALIZED)
     await core.until_settled()
     await site.until_idle()
     began = now()
     async with site.backend():
         with site.phases.phase("gangs that waited for a backend"):
-            programmed = await onlooker.until_told(gangs, names.CONDITION_PROGRAMMED) - began
-            ready = await onlooker.until_told(gangs, *_TOLD) - began
+            programmed = await onlooker.until_reported(gangs, names.CONDITION_PROGRAMMED) - began
+            ready = await onlooker.until_reported(gangs, *_REPORTED) - began
         await onlooker.delete(name)
     return Awaited(gangs, programmed, ready)

@@ -1,9 +1,8 @@
-"""The processes that are measured: started, asked, and ended with the block that started them.
+"""The measured processes: started, queried and stopped with the block that started them.
 
-A controller that does not come up, or dies, is an error with the end of its log. What a
-process used is the kernel's word; what it wrote is its own metrics' word. Asking for those
-costs the process what it takes to render them, so they are asked for before a measurement
-and after it, and whether a process rests is first looked up at the kernel, for nothing.
+A controller that does not start, or exits, is an error with the end of its log. CPU and memory come
+from the kernel, writes from the process's metrics. Rendering metrics costs the process CPU, so they
+are requested only before and after a measurement. The kernel is asked first whether it is idle.
 """
 
 import asyncio
@@ -62,7 +61,7 @@ class Controller:
         return peak_mebibytes(Path(f"/proc/{self._process.pid}/status").read_text())
 
     async def is_ready(self) -> bool:
-        """Tell whether its caches are filled."""
+        """Return whether its caches are synced."""
         if self._process.returncode is not None:
             raise RuntimeError("the controller has ended")
         try:
@@ -72,9 +71,9 @@ class Controller:
             return False
 
     async def until_settled(self, seconds: float = 120) -> float:
-        """Wait until it has rested, written nothing for a while, and has nothing to tell later.
+        """Wait until it is idle: it wrote nothing for a while, and has nothing delayed.
 
-        Returns the CPU seconds that it had used by then, without what it was asked here.
+        Return the CPU seconds that it had used by then, without those for its metrics.
         """
         asked = 0.0
         async with asyncio.timeout(seconds):
@@ -170,7 +169,7 @@ class Place:
         try:
             yield process
         except Exception as error:
-            error.add_note(f"{module[0]} said: {_end_of(file)}")
+            error.add_note(f"end of the log of {module[0]}: {_end_of(file)}")
             raise
         finally:
             await _end(process)
@@ -193,8 +192,8 @@ async def _end(process: Process) -> None:
         process.stdin.close()
 
 
-async def says(process: Process, seconds: float = _START_SECONDS) -> str:
-    """The next line of a program."""
+async def read_line(process: Process, seconds: float = _START_SECONDS) -> str:
+    """Return the next line of a program's output."""
     assert process.stdout is not None
     async with asyncio.timeout(seconds):
         line = await process.stdout.readline()
@@ -203,7 +202,7 @@ async def says(process: Process, seconds: float = _START_SECONDS) -> str:
     return line.decode().strip()
 
 
-async def tell(process: Process, line: str) -> None:
+async def send_line(process: Process, line: str) -> None:
     """Send a program a line."""
     assert process.stdin is not None
     process.stdin.write(line.encode() + b"\n")

@@ -1,8 +1,7 @@
 """A controller as a process, with a recording of what it writes: `recorder FILE PACKAGE [ARGUMENT]...`.
 
-It runs the unchanged program and only listens at the place where bytes leave. Each write that
-the server accepted is kept: what was sent, when, and what was answered, since later writes
-name the UID in it. The clock is the machine's, so that the recordings of several processes
+It runs the unchanged program and records the bytes of its connections. Each accepted write is
+recorded with its time and the response, because later writes contain the UID in it. The clock is the machine's, so that the recordings of several processes
 have one order.
 """
 
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.product.recording import Recording, now
 from shared_api.kube.http.connection import Answer
-from shared_api.kube.http.transport import Request, Transport
+from shared_api.kube.http.transport import ApiRequest, Transport
 
 _WRITES = frozenset({"POST", "APPLY", "PATCH", "DELETE"})
 
@@ -24,7 +23,7 @@ def run(file: Path, package: str, arguments: list[str]) -> int:
     with file.open("wb") as opened:
         recording = Recording(opened)
 
-        async def recorded(self: Transport, request: Request) -> Answer:
+        async def recorded(self: Transport, request: ApiRequest) -> Answer:
             began = now()
             answer = await ask(self, request)
             # A Lease is renewed by time, not because of the workload.

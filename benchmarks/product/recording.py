@@ -1,7 +1,7 @@
 """The file that a recorder writes: what was sent and answered, as bytes, one after the other.
 
-Recording runs inside the process whose CPU is measured, so nothing is understood there: taking
-answers apart is the reader's business.
+Recording runs inside the process whose CPU is measured, so it parses nothing. The reader parses the
+responses.
 """
 
 import time
@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.product.replay import Recorded
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.http.transport import Request
+from shared_api.kube.http.transport import ApiRequest
 
 _LENGTH_BYTES = 4
 
@@ -36,7 +36,7 @@ class Recording:
         self._write = file.write
         self._encode = msgspec.msgpack.Encoder().encode
 
-    def keep(self, began: int, request: Request, answer: bytes) -> None:
+    def keep(self, began: int, request: ApiRequest, answer: bytes) -> None:
         """Note a write that was sent at this time, in nanoseconds, and accepted."""
         exchange = _Exchange(
             began,

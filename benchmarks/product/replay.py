@@ -3,9 +3,9 @@
 UIDs are the server's, so every UID that a write names, in its body or in the name of its
 object, is a gap to be filled with the UID of the same object on the new cluster. A write waits
 for those that create the objects which it names, by UID or by a name that has one in it, as
-the objects for a scheduler have. Writes to one object keep their order, whoever made them.
-Versions are left out, but for the one that means "create only". Pure: sending is `replayer`'s
-business.
+the objects for a scheduler have. Writes to one object keep their order across processes.
+Resource versions are left out, except the one that means "create only". Pure: `replayer` sends the
+writes.
 """
 
 import json
@@ -62,7 +62,7 @@ class Step:
 
 
 def between(recorded: Sequence[Recorded], began: int, ended: int | None = None) -> list[Recorded]:
-    """What was sent in this time, or until the last gate was lifted, as it was ordered then.
+    """What was sent in this time, or until the last pod was ungated, in the recorded order.
 
     Without what was added to Events of before, which are about other sets.
     """

@@ -1,10 +1,9 @@
 """A client that does nothing but write: `replayer KUBECONFIG IN_FLIGHT BEGAN ENDED FILE...`.
 
-It takes what the files have from BEGAN to ENDED (`-`: until the last gate was lifted), reads
-the UID that the set had when it was recorded, says `ready` when all is prepared, waits for a
-line with the UID that the set has now, and sends everything with so many requests in flight,
-each as soon as what it depends on is there. Then it says how many writes that were, and the
-CPU seconds. A refused write is an error.
+It reads the writes from BEGAN to ENDED (`-`: until the last pod was ungated) and the recorded UID of
+the set, and prints `ready`. It then waits for a line with the new UID of the set, and sends all
+writes with so many requests in flight, each as soon as its dependencies exist. It prints the number
+of writes and the CPU seconds. A refused write is an error.
 """
 
 import asyncio

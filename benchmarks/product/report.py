@@ -1,4 +1,4 @@
-"""The figures with their targets, in the order in which a person asks for them."""
+"""The figures with their targets, the most important first."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ RESTART_WRITES = "restart of core with everything in place: writes"
 DELETE_RATIO = "delete: product / collector alone"
 _RATIO = 1.25
 _NOTHING = 0.5
-"""CPU seconds of a part of the control plane that has nothing to do with the start."""
+"""CPU seconds below which a part of the control plane is idle during the start."""
 _SCALED_PODS = 100
-"""Grove's soak test scales between so many pods and half of them."""
+"""Grove's soak test scales between this number of pods and half of it."""
 _MEMORY_PER_POD = (250 - 140) / 3000
 """140 MiB for 1,000 pods, 250 for 4,000."""
 
@@ -40,7 +40,7 @@ def figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> l
 
 
 def flatness(small: Deployed, sizes: Sizes, large: Deployed, more: Sizes) -> list[Figure]:
-    """What a pod costs in a larger set, by what it costs in the smaller one."""
+    """Cost of a pod in a larger set divided by that in a smaller set."""
     share, factor = sizes.pods / more.pods, f"{more.pods:,} pods / {sizes.pods:,} pods"
     start, name = large.start, f"{more.pods:,} pods in {more.replicas} gangs"
     return [
@@ -75,7 +75,7 @@ def _stations(name: str, deployed: Deployed) -> list[Figure]:
         Figure(f"{name}: all ready", start.ready, "s"),
     ]
     if backend is not None:
-        rows.append(Figure(f"{name}: all gangs say Scheduled and Ready", backend.told, "s"))
+        rows.append(Figure(f"{name}: all gangs report Scheduled and Ready", backend.reported, "s"))
     return rows
 
 
@@ -83,7 +83,7 @@ def _starts(deployed: Deployed, bare: Replayed, choice: Choice, sizes: Sizes) ->
     ours, theirs = deployed.start, bare.start
     name = f"{sizes.pods:,} pods in {sizes.replicas} gangs"
     other = f"bare client, the same writes, {IN_FLIGHT} in flight"
-    # Each is compared by the last thing of which the recording has every write.
+    # Compare the last state up to which all writes are recorded.
     released, ready = (None, _RATIO) if choice.is_real else (_RATIO, None)
     return [
         *_stations(name, deployed),

@@ -11,8 +11,8 @@ BACKEND_WRITES = "backend's writes per gang"
 BACKEND_RESTART_WRITES = "restart of the backend with everything in place: writes"
 CAUGHT_UP = "gangs that waited for a backend: programmed, per 1,000"
 _WRITTEN = "PodGang created -> scheduler's object written"
-_TOLD = "pod changed -> PodGang's status says so"
-_WRITTEN_MS, _TOLD_MS = 100.0, 200.0
+_REPORTED = "pod changed -> PodGang's status reports it"
+_WRITTEN_MS, _REPORTED_MS = 100.0, 200.0
 _CPU_MS = 5.0
 CPU_IN_WRITES = _CPU_MS / 0.35
 """The same target in writes of a bare client. Those took 0.35 ms where the target was set; what a
@@ -22,7 +22,7 @@ _FLAT = 1.2
 
 
 def backend_figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> list[Figure]:
-    """All of them; none where the stand-in was."""
+    """Return the figures of the backend; none for the stand-in."""
     served, shown = product.deployed.backend, product.backend
     if served is None or shown is None:
         return []
@@ -35,7 +35,7 @@ def backend_figures(product: Product, bare: Replayed, choice: Choice, sizes: Siz
 
 
 def backend_flatness(small: Served, sizes: Sizes, large: Served, more: Sizes) -> list[Figure]:
-    """What a gang costs among many, by what it costs among fewer."""
+    """Cost of a gang among many divided by that among few."""
     share, factor = sizes.replicas / more.replicas, f"{more.replicas:,} / {sizes.replicas:,} gangs"
     ratio = large.used.cpu / small.used.cpu * share
     return [
@@ -69,22 +69,22 @@ def _cost(served: Served, bare: Replayed, choice: Choice, sizes: Sizes) -> list[
 
 
 def _delays(served: Served, singles: OneByOne, sizes: Sizes) -> list[Figure]:
-    """Under full load for information, and held to the targets where nothing queues."""
+    """Under full load without a target; with targets one by one, where nothing queues."""
     at_once, apart = f"{sizes.replicas} gangs at once", f"{singles.gangs} gangs one by one"
     return [
         *_percentiles(at_once, served.delays),
-        *_percentiles(apart, singles.delays, _WRITTEN_MS, _TOLD_MS),
+        *_percentiles(apart, singles.delays, _WRITTEN_MS, _REPORTED_MS),
         Figure(f"API server's CPU, {apart}", singles.server_share * 100, "% of a core"),
     ]
 
 
 def _percentiles(
-    when: str, delays: Delays, written: float | None = None, told: float | None = None
+    when: str, delays: Delays, written: float | None = None, reported: float | None = None
 ) -> list[Figure]:
     rows = []
     for name, values, target in (
         (_WRITTEN, delays.written, written),
-        (_TOLD, delays.told, told),
+        (_REPORTED, delays.reported, reported),
     ):
         rows += [
             Figure(f"{name}, {when}: p50", percentile(values, 0.5) * 1e3, "ms"),
@@ -104,10 +104,10 @@ def _restart(restarted: Restarted) -> list[Figure]:
 
 def _awaited(awaited: Awaited) -> list[Figure]:
     name, gangs = "gangs that waited for a backend", awaited.gangs
-    # With few gangs it is the start of the process that is seen.
+    # With few gangs the start of the process dominates.
     target = 10 if gangs >= FULL else None
     return [
         Figure(CAUGHT_UP, awaited.programmed / gangs * 1e3, "s", target),
         Figure(f"{gangs} {name}: all programmed", awaited.programmed, "s"),
-        Figure(f"{gangs} {name}: all say Scheduled and Ready", awaited.ready, "s"),
+        Figure(f"{gangs} {name}: all report Scheduled and Ready", awaited.ready, "s"),
     ]

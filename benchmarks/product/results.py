@@ -1,4 +1,4 @@
-"""What the parts of the benchmark find out, as plain values. Times are in seconds."""
+"""Results of the parts of the benchmark. Times are in seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,68 +9,68 @@ from benchmarks.product.sightings import Delays
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a set came up."""
+    """The start of a set."""
 
     began: float
-    """On the clock that all processes of the machine share."""
+    """On the monotonic clock of the machine."""
     exist: float
     released: float
     ready: float
     server_cpu: float
-    """CPU seconds of the API server until the last gate was lifted."""
+    """CPU seconds of the API server until the last pod was ungated."""
     others: float
-    """The part of the machine that other programs had meanwhile."""
+    """The share of other programs in the machine's CPU."""
     cluster_cpu: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of each part of the control plane until all were ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a controller took for a piece of work."""
+    """What a controller used for a piece of work."""
 
     writes: Writes
     refused: int
-    """Of all its writes so far."""
+    """Refused writes so far."""
     cpu: float
     memory: float
-    """MiB at most, so far."""
+    """Peak memory in MiB so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The backend's part in bringing a set up."""
+    """The backend's part in the start of a set."""
 
     used: Used
-    told: float
-    """When every PodGang said that it is scheduled and ready."""
+    reported: float
+    """When every PodGang reported that it is scheduled and ready."""
     delays: Delays
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """The big set, made by the product."""
+    """The big set, created by the product."""
 
     start: Start
     uid: str
     core: Used
     backend: Served | None
-    """Only where it is a real one."""
+    """Only for a real backend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """A new process beside a set that is in place."""
+    """A new process while the set exists."""
 
     synced: float
     settled_cpu: float
     writes: Writes
     caught_up: float = 0.0
-    """When a backend had looked at every gang."""
+    """When the backend had reconciled every gang."""
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A few gangs that came at once, and where to find what was written for them."""
+    """A few gangs that were created at once, and how to find their writes."""
 
     name: str
     """Of the set."""
@@ -80,13 +80,13 @@ class Burst:
     pods: int
     """That were made and released."""
     began: float
-    """On the clock that all processes of the machine share."""
+    """On the monotonic clock of the machine."""
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Halved, and doubled again."""
+    """A set that was scaled to half and back."""
 
     replicas: int
     down: float
@@ -95,7 +95,7 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True)
 class OneByOne:
-    """Gangs that came at a rate which leaves the API server room."""
+    """Gangs at a rate that does not saturate the API server."""
 
     gangs: int
     delays: Delays
@@ -105,7 +105,7 @@ class OneByOne:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """Gangs that were made while no backend ran, from the start of one."""
+    """Gangs that were created while the backend was down, from its start."""
 
     gangs: int
     programmed: float
@@ -114,7 +114,7 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The big set, taken away."""
+    """Deletion of the big set."""
 
     seconds: float
     core: Writes
@@ -123,7 +123,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class InTurns:
-    """Smaller sets, taken away with and without the product, in turns."""
+    """Deletion of smaller sets with and without the product, in turns."""
 
     replicas: int
     watched: tuple[float, ...]
@@ -142,7 +142,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What only a real backend can show."""
+    """Results of a real backend."""
 
     restarted: Restarted
     one_by_one: OneByOne
@@ -151,7 +151,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The big set, made by a client that only writes."""
+    """The big set, created by a client that only writes."""
 
     start: Start
     writes: int
@@ -161,13 +161,13 @@ class Replayed:
 
     @property
     def cpu_per_write(self) -> float:
-        """What one write costs a client that does nothing else, here and now."""
+        """CPU seconds of one write of a client that does nothing else."""
         return self.cpu / self.writes
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What the first cluster showed."""
+    """Results of the first cluster."""
 
     deployed: Deployed
     restarted: Restarted

@@ -1,10 +1,9 @@
 """The parts of the benchmark, in order.
 
-First cluster: new processes make the big set (recorded); new ones find everything in place;
-the set is deleted, small ones are made and scaled (recorded), gangs come one by one, a backend
-comes back to gangs that were made without it, and sets are deleted with and without the
-product. Second cluster, without the product: the recordings are replayed. The onlooker is there
-in both, with the same watches.
+On the first cluster, new processes create the big set (recorded) and are restarted. The set is
+deleted, small sets are created and scaled (recorded), gangs are created one by one, the backend
+restarts with waiting gangs, and sets are deleted with and without the product. On the second
+cluster, the recordings are replayed without the product. The watches are the same on both.
 """
 
 import contextlib

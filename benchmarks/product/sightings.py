@@ -1,8 +1,8 @@
-"""When what was seen of each gang, and how far one thing was behind another.
+"""When changes of each gang were seen, and the delays between them. Pure.
 
-The moments come from one clock, that of the onlooker, and are those at which a watch brought
-the news. So a delay is from the news that a controller had to the news of its answer; as two
-watches have no order between them, it may come out below zero, which counts as zero. Pure.
+All times are those of watch events in this process. So a delay is from the event that a controller
+reacts to until the event of its write. Two watches have no order, so a delay may be negative, which
+counts as zero.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,8 +22,8 @@ class Delays:
 
     written: tuple[float, ...]
     """From a PodGang to its scheduler's last object."""
-    told: tuple[float, ...]
-    """From the pod that made the gang scheduled, or ready, to the gang's status saying so."""
+    reported: tuple[float, ...]
+    """From the pod that made the gang scheduled, or ready, to the gang's status reporting it."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""One cluster with everybody on it who is there for longer than one part of the benchmark.
+"""A cluster with the processes that run longer than one part of the benchmark.
 
 The onlooker is; so is the stand-in backend, which both halves have. The product's processes
 come and go with the parts, and a site knows how to start them.
@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.product.choices import Choice
 from benchmarks.product.machine import Phases
 from benchmarks.product.onlooker import RELEASED, Onlooker
-from benchmarks.product.processes import Controller, Place, cpu_of, says
+from benchmarks.product.processes import Controller, Place, cpu_of, read_line
 from benchmarks.product.results import Burst
 from benchmarks.product.workload import PODS_PER_GANG, TINY_REPLICAS, Sizes, workload
 from local_cluster.api import Object
@@ -51,7 +51,7 @@ class Site:
     async def backend_if_real(
         self, recording: Path | None = None
     ) -> AsyncIterator[Controller | None]:
-        """The backend controller, or nobody where the stand-in is."""
+        """The backend controller, or None with the stand-in."""
         if not self.choice.is_real:
             yield None
             return
@@ -72,7 +72,7 @@ class Site:
         return {name: cpu_of(part["pid"]) for name, part in parts.items()}
 
     async def until_idle(self) -> None:
-        """Wait until the API server rests: after its start it works for itself for a while."""
+        """Wait until the API server is idle: after its start it is busy for a while."""
         async with asyncio.timeout(120):
             used = 1.0
             while used > _IDLE_CPU:
@@ -91,7 +91,7 @@ async def furnished(
         if not choice.is_real:
             module = ["benchmarks.product.backend", str(cluster.kubeconfig)]
             stand_in = await stack.enter_async_context(place.program(module, "stand-in.log"))
-            assert await says(stand_in) == "ready"
+            assert await read_line(stand_in) == "ready"
         client = await stack.enter_async_context(
             Client.from_kubeconfig(cluster.kubeconfig, user_agent="bench")
         )

@@ -1,8 +1,7 @@
-"""A set whose template changes: how long that takes, what it costs, and how much of it is away.
+"""Measures the update of a set: time, cost and unavailable pods.
 
-One replica is updated at a time, so the time is that of as many small replacements one after the
-other, most of which the scheduler and the nodes have. What is told of unavailable pods is the
-worst moment of all.
+One replica is updated at a time, so the time is the sum of many small replacements, most of it for
+the scheduler and the nodes. Unavailable pods are reported for the worst moment.
 """
 
 import asyncio

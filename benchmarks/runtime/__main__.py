@@ -4,7 +4,7 @@ import sys
 
 import uvloop
 
-from benchmarks.runtime import memory, syncing, watching, working, writing
+from benchmarks.runtime import machinery, memory, syncing, watching, working, writing
 from benchmarks.runtime.figures import Figure, render, write
 from benchmarks.runtime.loopback import serving
 
@@ -22,6 +22,7 @@ def main() -> None:
     with serving() as url:
         figures = uvloop.run(_all(url))
     figures += memory.measure()
+    figures += machinery.measure()
     figures += syncing.measure()
     write(figures)
     sys.stdout.write(render(figures) + "\n")

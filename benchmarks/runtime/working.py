@@ -9,7 +9,8 @@ from benchmarks.runtime.clients import bare, library
 from benchmarks.runtime.figures import Figure, compare, cpu
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod
-from shared_api.runtime.reconciling.controller import Controller, Pace
+from shared_api.runtime.reconciling.controller import Controller, ControllerOptions
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
@@ -30,6 +31,21 @@ async def measure(url: str) -> list[Figure]:
     return compare("CPU per no-op reconcile", "us", costs)
 
 
+class _Reader:
+    """A reconciler that reads its object and finds nothing to do."""
+
+    def __init__(self, cache: Cache[Pod]) -> None:
+        self._cache = cache
+        self._left = len(cache)
+        self.done = asyncio.Event()
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        assert self._cache.get(key) is not None
+        self._left -= 1
+        if not self._left:
+            self.done.set()
+
+
 async def _reconciles() -> int:
     keys = [ObjectKey(f"team-{number % 10}", f"pod-{number}") for number in range(KEYS)]
     cache: Cache[Pod] = Cache()
@@ -37,21 +53,15 @@ async def _reconciles() -> int:
     for key in keys:
         cache.take(Changed(Pod(Metadata(key.name, key.namespace, str(key), "1"))))
     cache.take(Synced("1"))
-    left, done = KEYS, asyncio.Event()
-
-    async def reconcile(key: ObjectKey) -> None:
-        nonlocal left
-        assert cache.get(key) is not None
-        left -= 1
-        if not left:
-            done.set()
-
-    controller = Controller("bench", reconcile, Telemetry(), pace=Pace(workers=4))
+    reconciler = _Reader(cache)
+    controller = Controller(
+        "bench", reconciler, PendingWrites(), Telemetry(), options=ControllerOptions(workers=4)
+    )
     for key in keys:
         controller.queue.add(key)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(controller.run())
-        await done.wait()
+        await reconciler.done.wait()
         running.cancel()
     return KEYS
 

@@ -1,20 +1,19 @@
-"""Whether a backend is there: the Available condition of its SchedulerBackend record.
+"""Whether a backend is there: the condition Available of its SchedulerBackend record.
 
-A record without a Lease, or one that is not accepted, is never available. A backend lives while it
-renews its Lease. How long ago that was is measured by our own clock from when we saw it, so clocks
-that differ do not matter. A Lease that was given back ends at once. Right after a start, or a gap in our watch of Leases, nobody knows how old a Lease is; what
-the record said before stands until it is renewed or the time is up, counted from then on. While
-the watch is broken nobody can tell at all. Gangs are not touched here: they see the record.
+A backend is available while it renews its Lease; a record without a Lease, or one that core does
+not accept, never is. The age of a renewal is measured by our clock from when we saw it, so clocks
+may differ. A Lease without a holder ends availability at once. After a start, or a gap in the watch
+of Leases, the age of a Lease is unknown: the former condition stays until the Lease is renewed or
+the time is up, counted from then. This module never changes gangs; they follow the record.
 """
 
 from dataclasses import dataclass
 
 from core_operator.context import CoreContext
 from core_operator.controllers.statuses import status_of
-from core_operator.plan.backends import outranked
-from core_operator.plan.statuses.conditions import Observation, rendered
+from core_operator.plan.placement.backends import outranked
+from core_operator.plan.statuses.conditions import Observation, find, rendered
 from core_operator.state import caches as kinds
-from core_operator.state.view import condition
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import Condition, SchedulerBackend
@@ -26,7 +25,7 @@ from shared_api.runtime.reconciling.outcome import Result
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Whether a backend lives, why, and for how many seconds that is certain."""
+    """Whether a backend is alive, why, and for how many seconds that is certain."""
 
     alive: bool
     message: str
@@ -34,7 +33,7 @@ class Liveness:
 
 
 class BackendReconciler:
-    """Liveness of backends."""
+    """Reconciles the availability of backends."""
 
     def __init__(self, context: CoreContext, applier: Applier) -> None:
         self._context = context
@@ -47,14 +46,14 @@ class BackendReconciler:
         self._caches.lease_watch.subscribe(self._on_gap)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """Judge one backend."""
+        """Write the condition Available of one backend."""
         found = self._caches.backends.get(key)
         if found is None or found.metadata.deletion_timestamp is not None:
             return None
         record = found.object
         previous = record.status.conditions if record.status is not None else ()
-        said = condition(previous, names.CONDITION_AVAILABLE)
-        liveness = self._liveness(record, said)
+        before = find(previous, names.CONDITION_AVAILABLE)
+        liveness = self._liveness(record, before)
         available = Observation(self._context.now(), previous).condition(
             names.CONDITION_AVAILABLE,
             holds=liveness.alive,
@@ -64,49 +63,51 @@ class BackendReconciler:
             message=liveness.message + self._ambiguity(record),
         )
         manifest = status_of(record, {"conditions": rendered((available,))})
-        # Forced: the condition is core's by contract, whoever wrote it meanwhile.
+        # Forced: the condition belongs to core, also after somebody else wrote it.
         await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
-        if said is not None and said.status != available.status:
-            self._context.tell(
+        if before is not None and before.status != available.status:
+            self._context.record_event(
                 record, available.reason, available.message, warning=not liveness.alive
             )
         return Result(requeue_after=liveness.good_for) if liveness.good_for else None
 
     def _ambiguity(self, record: SchedulerBackend) -> str:
         others = outranked(record.metadata.name, self._context.view.backends())
-        return f"; scheduler names that another backend answers for: {others}" if others else ""
+        return f"; another backend has these scheduler names: {others}" if others else ""
 
-    def _liveness(self, record: SchedulerBackend, said: Condition | None) -> Liveness:
+    def _liveness(self, record: SchedulerBackend, before: Condition | None) -> Liveness:
         known = self._context.view.backends().get(record.metadata.name)
         if known is not None and known.refusal:
             return Liveness(alive=False, message=f"it is not accepted: {known.refusal}")
         conditions = record.status.conditions if record.status is not None else ()
-        ready = condition(conditions, names.CONDITION_READY)
+        ready = find(conditions, names.CONDITION_READY)
         if ready is not None and ready.status == "False":
-            return Liveness(alive=False, message=f"it says that it is not ready: {ready.message}")
+            return Liveness(
+                alive=False, message=f"it reports that it is not ready: {ready.message}"
+            )
         lease = record.spec.lease
         if lease is None:
             return Liveness(alive=False, message="it has no Lease")
-        return self._by_lease(ObjectKey(lease.namespace, lease.name), said)
+        return self._by_lease(ObjectKey(lease.namespace, lease.name), before)
 
-    def _by_lease(self, key: ObjectKey, said: Condition | None) -> Liveness:
+    def _by_lease(self, key: ObjectKey, before: Condition | None) -> Liveness:
         lease = self._caches.leases.get(key)
         if lease is None:
             return Liveness(alive=False, message=f"its Lease {key} does not exist")
         if not lease.holder:
-            return Liveness(alive=False, message=f"nobody holds its Lease {key}")
+            return Liveness(alive=False, message=f"its Lease {key} has no holder")
         allowed = self._allowed(lease)
         now = self._context.clock.monotonic()
-        doubtful = self._caches.lease_watch.is_doubtful
-        # A gap that ends later than now gives all of it anew, so that looking then is in time.
-        rest = allowed if doubtful else self._renewed.get(key, now) + allowed - now
-        if rest <= 0:
+        doubtful = self._caches.lease_watch.may_miss_events
+        # The end of a gap starts the whole time again, so the next check is not too late.
+        left = allowed if doubtful else self._renewed.get(key, now) + allowed - now
+        if left <= 0:
             message = f"its Lease {key} was not renewed for {allowed:g} s"
             return Liveness(alive=False, message=message)
         unknown = doubtful or key in self._of_unknown_age
-        if unknown and said is not None and said.status == "False":
-            return Liveness(alive=False, message=said.message, good_for=rest)
-        return Liveness(alive=True, message=f"its Lease {key} is being renewed", good_for=rest)
+        if unknown and before is not None and before.status == "False":
+            return Liveness(alive=False, message=before.message, good_for=left)
+        return Liveness(alive=True, message=f"its Lease {key} is being renewed", good_for=left)
 
     def _allowed(self, lease: Lease) -> float:
         longest = self._context.settings.backends.stale_after_seconds
@@ -126,6 +127,6 @@ class BackendReconciler:
             self._of_unknown_age.discard(key)
 
     def _on_gap(self) -> None:
-        """Be told that the watch works again: backends may have been as cut off as we were."""
+        """Restart all times after a gap: backends may have been cut off as we were."""
         self._renewed = dict.fromkeys(self._renewed, self._context.clock.monotonic())
         self._of_unknown_age.update(self._renewed)

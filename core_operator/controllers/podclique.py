@@ -1,58 +1,54 @@
-"""The pods of a PodClique: created with their gate and preparation, replaced, scaled.
+"""The pods of a PodClique: creates them with their gate and preparation, replaces and scales them.
 
-Pods need their gang first: its UID, its backend and, where the backend says so, what it has
-published for this gang. Without those nothing is created, and the event that brings them
-wakes this reconciler. A pod is created by a plain POST under a name that follows from its
-place, so creating it twice is impossible; it is deleted by UID. What the server refuses, or
-takes and drops, is kept as the PodClique's problem until a creation succeeds; so is a name
-that a stranger has, for which the other pods do not wait. A pod that is taken again and again
-is replaced later and later (`replacement_backoff`). Where a quota is exhausted, pods are created only
-while their gang has the turn (`quota_turns`). Labels by which pods are found are restored. Pods that
-seem to belong to a PodClique and do not are neither counted nor touched, but reported.
+Pods are created only when their gang exists, with its UID, its backend and what the backend must
+have published for it. A pod's name follows from its index, so a plain POST cannot create it twice.
+A problem is kept until a creation succeeds: a refusal, dropped fields, or a name that a foreign
+pod has; the other pods do not wait for that. Where a quota is exhausted, pods are created only
+during the turn of their gang (`state/quota_turns.py`). A pod that is lost repeatedly is replaced
+later each time (`state/pod_losses.py`). Only `PodWriter` deletes. Strays, pods that seem to belong
+to a PodClique and do not, are neither counted nor changed, but reported.
 
-Pods that go may be the first that we hear of a deletion further up, since each kind is watched
-by itself. So before a lost pod is replaced the server is asked, in a patch that changes
-nothing, whether the PodClique stays.
+Each kind has its own watch, so the loss of pods may be seen before the deletion of their owners.
+Before a lost pod is replaced, a patch that changes nothing asks the server whether the PodClique
+stays.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 import msgspec
 
 from core_operator.context import CoreContext
-from core_operator.plan import naming
-from core_operator.plan.expansion import clique_named
-from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
-from core_operator.plan.pods import (
+from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import clique_named
+from core_operator.plan.manifests.pods import dropped_fields, pod_manifest
+from core_operator.plan.pods.pod_plan import (
     NewPod,
     PodPlan,
-    is_bound,
-    is_live,
+    drifted_labels,
     is_made_for,
-    lost_labels,
     plan_pods,
-    stays_patch,
+    still_exists_patch,
 )
-from core_operator.plan.preparation import (
-    NotYet,
+from core_operator.plan.pods.preparation import (
+    NotPublished,
     Preparation,
     patch_for,
     preparation_of,
     preparation_refusal,
     reference_to,
 )
-from core_operator.plan.startup_order import Waiter, in_order
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.pods.startup_order import StartupWait, with_startup_order
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state import caches as kinds
-from core_operator.state.replacement_backoff import Replacements, Wait
+from core_operator.state.pod_losses import Losses
 from core_operator.state.update_turns import Updates
-from core_operator.writes.child_writer import AT_ONCE, REFUSED_AGAIN_AFTER, is_as_seen, only_while
+from core_operator.writes.child_writer import AT_ONCE, REFUSED_AGAIN_AFTER, is_current, only_while
+from core_operator.writes.pod_writer import MinAvailableExemption, PodWriter
 from core_operator.writes.resource_sharing import Sharing
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType
-from shared_api.kube.errors import ApiError, Forbidden, Verdict, classify
+from shared_api.kube.errors import ApiError, ErrorAction, Forbidden, classify
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
@@ -74,102 +70,87 @@ from shared_api.runtime.watching.cache import key_of
 from shared_api.runtime.watching.owners import identity
 
 _DROPPED_AGAIN_AFTER = 30.0
-# A pod of ours that was made just before a restart is visible by then; a stranger's never is.
+# A pod of ours that was created just before a restart is in the cache by then.
 _TAKEN_AGAIN_AFTER = 1.0
-
-
+# A message names so many strays; it names the next ones when these are deleted.
 _STRAYS = 5
-"""Pods that a message names; the next ones follow when those are gone."""
+
+
+_Prepared: TypeAlias = tuple[NewPod, PodPatch]
+"""A pod to create, and the patch of its backend."""
 
 
 class FieldsDropped(Retry):
-    """The server took a pod and dropped fields that its gang depends on."""
+    """The server created a pod without fields that its gang depends on."""
 
 
 class _CreatedPod(msgspec.Struct, frozen=True):
-    """The answer to a creation, as far as preparation can have changed it."""
+    """The fields of a created pod that preparation sets."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: dict[str, object] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A pod to create, and what its backend wants on it."""
-
-    new: NewPod
-    patch: PodPatch
-
-
 class PodCliqueReconciler:
-    """Pods of PodCliques."""
+    """Reconciles the pods of PodCliques."""
 
     def __init__(self, context: CoreContext, applier: Applier) -> None:
         self._context = context
         self._view = context.view
-        self._updates = Updates(context.view, context.metrics)
+        self._updates = Updates(context.view)
         self._applier = applier
         self._pods = Target(PODS, context.view.caches.pods)
+        self._pod_writer = PodWriter(context, applier)
         self._cliques = Target(kinds.CLIQUES, context.view.caches.cliques)
         self._sharing = Sharing(context, applier)
-        self._lost = Replacements(context.view.caches, context.clock)
-        self._bereaved: set[str] = set()
-        """UIDs of PodCliques that lost a pod."""
         self._taken: dict[str, frozenset[str]] = {}
         """Names that existed when pods were to be created, by the UID of the PodClique."""
-        context.view.caches.pods.subscribe(self._on_pod)
         context.view.caches.cliques.subscribe(self._on_clique)
         order = context.settings.startup_order
-        self._waiter = Waiter(order.image, tuple(order.command), order.run_as_user)
+        self._waiter = StartupWait(order.image, tuple(order.command), order.run_as_user)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """Make the pods of one PodClique as many, and as good, as they should be."""
+        """Create, delete and label the pods of one PodClique."""
         found = self._view.caches.cliques.get(key)
-        pcs = self._view.set_of(found) if found is not None else None
-        clique = self._view.clique(key.namespace, key.name, pcs) if pcs is not None else None
+        pcs = self._view.set_of(found)
+        clique = self._view.clique(key.name, pcs) if pcs is not None else None
         if found is None or clique is None or pcs is None:
             return None
-        gang = self._view.gang(
-            key.namespace, clique.metadata.labels.get(names.LABEL_PODGANG, ""), pcs
-        )
+        gang = self._view.gang(clique.metadata.labels.get(names.LABEL_PODGANG, ""), pcs)
         backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) if gang else None
         record = self._view.record(backend)
         if gang is None or record is None:
             return None
         plan = self._plan(pcs, clique, gang, record)
-        waiting = self._lost.waiting(clique, (new.index for new in plan.create))
-        # One thing at a time: whoever scales in has chosen outdated pods first anyway.
-        going = self._updates.permitted(pcs, clique, plan.delete or self._updates.step(pcs, clique))
-        self._context.selections.note(clique, going)
+        waiting = self._context.losses.waiting(clique, (new.index for new in plan.create))
         behalf = Behalf(key, identity(kinds.CLIQUES, clique))
-        parallel = self._context.settings.concurrency.writes
         taken: list[str] = []
 
-        async def delete(pod: Pod) -> None:
-            with self._context.repairs.deletions.to(pod):
-                await self._applier.delete(self._pods, pod, behalf)
-
-        async def create(pod: _Prepared) -> None:
-            # Each only when its turn comes: thousands of manifests at once are a lot of memory.
-            manifest = pod_manifest(clique, pod.new, reference_to(gang), record, pod.patch)
+        async def create(prepared: _Prepared) -> None:
+            # One manifest at a time: thousands of them would take a lot of memory.
+            new, patch = prepared
+            manifest = pod_manifest(clique, new, reference_to(gang), record, patch)
             manifest = self._sharing.with_claims(pcs, clique, manifest)
-            if not await self._create(in_order(clique, manifest, self._waiter), behalf):
-                taken.append(pod.new.name)
+            if not await self._create(with_startup_order(clique, manifest, self._waiter), behalf):
+                taken.append(new.name)
 
         await self._restore_labels(clique, plan.keep, behalf)
-        if going:
-            of_gang = ObjectKey(key.namespace, gang.metadata.name)
-            self._context.turns.hold_for(of_gang, self._context.clock.monotonic())
-        # What goes first makes room in a quota for what comes.
-        await slow_start(going, delete, limit=parallel, first=AT_ONCE)
+        # Deletions come first: they free quota for the pods that are created next. An update waits
+        # for scale-in, which chooses outdated pods first.
+        await self._pod_writer.delete_within_minimum(
+            pcs,
+            clique,
+            plan.delete or self._updates.step(pcs, clique),
+            behalf,
+            is_update=not plan.delete,
+        )
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         due = (new for new in plan.create if new.index not in waiting)
         prepared = list(_prepared(clique, due, gang, record))
-        may_go_on = await self._create_all(found, gang, prepared, create)
-        if not may_go_on:
+        if not await self._create_all(found, gang, prepared, create):
             return self._conclude(clique, waiting, settled=False)
         if taken:
-            self._tell_taken(clique, taken)
+            self._retry_taken(clique, taken)
         return self._conclude(clique, waiting, settled=bool(prepared) or not plan.create)
 
     async def _create_all(
@@ -179,7 +160,7 @@ class PodCliqueReconciler:
         prepared: Sequence[_Prepared],
         create: Callable[[_Prepared], Awaitable[None]],
     ) -> bool:
-        """Create pods; tell whether they may be created, as far as quotas go."""
+        """Create pods; return False if the quota does not allow it now."""
         key, turns = key_of(found), self._context.turns
         of_gang = ObjectKey(key.namespace, gang.metadata.name)
         if prepared and turns.may_create(of_gang):
@@ -190,8 +171,8 @@ class PodCliqueReconciler:
         def still() -> bool:
             nonlocal denied
             denied = denied or not turns.may_create(of_gang)
-            # Should it want others meanwhile, it is due again.
-            return not denied and is_as_seen(self._view.caches.cliques, found)
+            # A PodClique that changes meanwhile is reconciled again.
+            return not denied and is_current(self._view.caches.cliques, found)
 
         first = 1 if turns.knows(key) else AT_ONCE
         parallel = self._context.settings.concurrency.writes
@@ -201,10 +182,10 @@ class PodCliqueReconciler:
             if (refusal := _over_quota(error)) is not None:
                 turns.refused(of_gang, key.name, refusal, self._context.clock.monotonic())
                 return False
-            self._context.note_problem(found.object, _problem(error))
-            if verdict_of(error) is not Verdict.TERMINAL:
+            self._context.report_problem(found.object, _problem(error))
+            if verdict_of(error) is not ErrorAction.TERMINAL:
                 raise
-            # An admission policy refuses as a schema does, and may be mended.
+            # An admission policy answers as a schema does, but may be changed.
             raise Retry(str(error), after=REFUSED_AGAIN_AFTER) from error
         if denied:
             turns.ask(of_gang, key.name)
@@ -213,15 +194,18 @@ class PodCliqueReconciler:
         return True
 
     def _ensure_size(self, pcs: PodCliqueSet, clique: PodClique) -> None:
-        """Go on only if so many pods can be planned; else tell, or have told."""
+        """Raise unless so many pods can be planned."""
         replicas = clique.spec.replicas
         if replicas > MAX_REPLICAS:
-            note = f"a clique has at most {MAX_REPLICAS} pods: {replicas} are wanted"
-            self._context.note_problem(clique, Blocked(Blocking.TOO_LARGE, note))
+            note = (
+                f"PodClique {clique.metadata.name} is too large: {replicas} pods, at most"
+                f" {MAX_REPLICAS} are allowed. Lower its replicas"
+            )
+            self._context.report_problem(clique, Blocker(BlockingReason.TOO_LARGE, note))
             raise Terminal(note)
         expansion = self._view.expansion(pcs)
         if expansion.too_large and clique_named(expansion, clique.metadata.name) is None:
-            # Nobody can say what its pods share.
+            # Without the expansion it is not known which claims its pods share.
             raise WaitForEvent(expansion.too_large)
 
     def _plan(
@@ -230,84 +214,82 @@ class PodCliqueReconciler:
         self._ensure_size(pcs, clique)
         if not naming.has_replica_index(clique):
             name = clique.metadata.name
-            raise WaitForEvent(f"PodClique {name} has lost a label, which its owner restores")
+            raise WaitForEvent(f"PodClique {name} lacks a label, which its owner restores")
         pods, minimum = self._view.pods_of(clique), clique.spec.minimum
         preparation = Preparation(reference_to(gang).backend, minimum)
-        if not all(map(is_bound, pods)):
+        if not all(pod.is_bound for pod in pods):
             preparation = preparation_of(gang, record, clique.metadata.name, minimum)
         visible = self._view.pod_names(clique.metadata.namespace or "")
         plan = plan_pods(clique, pods, minimum, preparation, visible)
         if plan.create and (
             refusal := preparation_refusal(record, gang.status, clique.metadata.name)
         ):
-            note = f"pods are not prepared as backend '{preparation.backend}' wants: {refusal}"
-            self._context.note_problem(clique, Blocked(Blocking.PODS_REFUSED, note))
+            note = f"The preparation of backend '{preparation.backend}' is rejected: {refusal}"
+            self._context.report_problem(clique, Blocker(BlockingReason.PODS_REFUSED, note))
         return plan
 
     async def _restore_labels(self, clique: PodClique, pods: Iterable[Pod], behalf: Behalf) -> None:
         for pod in pods:
-            if labels := lost_labels(clique, pod):
+            if labels := drifted_labels(clique, pod):
                 metadata = {"uid": pod.metadata.uid, "labels": {**labels}}
                 await self._applier.patch(self._pods, pod, Patch({"metadata": metadata}), behalf)
 
     async def _ensure_it_stays(self, found: Applied[PodClique], behalf: Behalf) -> None:
         uid = found.metadata.uid or ""
-        if uid in self._bereaved:
-            steps = cast("list[JsonObject]", stays_patch(uid))
+        if self._context.losses.is_unconfirmed(uid):
+            steps = cast("list[JsonObject]", still_exists_patch(uid))
             await self._applier.patch(self._cliques, found, Patch(steps, PatchType.JSON), behalf)
-            self._bereaved.discard(uid)
+            self._context.losses.confirm(uid)
 
-    def _tell_taken(self, clique: PodClique, taken: list[str]) -> None:
+    def _retry_taken(self, clique: PodClique, taken: list[str]) -> None:
         uid = clique.metadata.uid or ""
         again = sorted(self._taken.get(uid, frozenset()).intersection(taken))
         self._taken[uid] = frozenset(taken)
         if again:
             note = (
-                f"pods that are another's, or have lost the label {names.LABEL_MANAGED_BY}, have"
-                f" names that are needed: {', '.join(again)}; delete them, or give it back"
+                f"Pods {', '.join(again)} cannot be created: foreign pods, or pods without the label"
+                f" {names.LABEL_MANAGED_BY}, have these names. Delete them, or restore the label"
             )
-            self._context.note_problem(clique, Blocked(Blocking.CONFLICT, note))
+            self._context.report_problem(clique, Blocker(BlockingReason.CONFLICT, note))
         listed = ", ".join(sorted(taken))
         raise Retry(
-            f"pods exist that are not ours or not visible yet: {listed}", after=_TAKEN_AGAIN_AFTER
+            f"foreign pods, or pods that are not in the cache yet, exist: {listed}",
+            after=_TAKEN_AGAIN_AFTER,
         )
 
     def _conclude(
-        self, clique: PodClique, waiting: Mapping[int, Wait], *, settled: bool
+        self, clique: PodClique, waiting: Mapping[int, Losses], *, settled: bool
     ) -> Result | None:
-        """Say which pods are not replaced yet and come back for the first, or that all is well."""
+        """Report the pods that are not replaced yet and requeue for the first, or clear the problem."""
         if waiting:
-            told = "; ".join(wait.losses.told(index) for index, wait in waiting.items())
-            self._context.note_problem(clique, Blocked(Blocking.REPLACED_LATER, told))
-            return Result(requeue_after=min(wait.left for wait in waiting.values()))
+            message = "; ".join(losses.message(index) for index, losses in waiting.items())
+            self._context.report_problem(clique, Blocker(BlockingReason.REPLACED_LATER, message))
+            due = min(losses.due for losses in waiting.values())
+            return Result(requeue_after=due - self._context.clock.monotonic())
         if settled:
             self._taken.pop(clique.metadata.uid or "", None)
-            self._context.note_problem(clique, _told_strays(clique, self._view.strays_of(clique)))
+            self._context.report_problem(
+                clique, _stray_problem(clique, self._view.strays_of(clique))
+            )
         return None
-
-    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        if old is None or not is_live(old) or not (new is None or new.metadata.is_terminating):
-            return
-        # Not of those that are seen to be gone: nobody would take them off the list again.
-        if (clique := self._view.clique_of(old)) is not None:
-            self._bereaved.add(clique.metadata.uid or "")
 
     def _on_clique(self, old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> None:
         if old is not None and new is None:
-            self._bereaved.discard(old.metadata.uid or "")
             self._context.selections.forget(old.metadata.uid or "")
             self._taken.pop(old.metadata.uid or "", None)
 
     async def _create(self, manifest: JsonObject, behalf: Behalf) -> bool:
-        """Create one pod; tell whether its name was free."""
+        """Create one pod; return False if the name is taken."""
         answer = await self._applier.create(self._pods, manifest, behalf, into=_CreatedPod)
         if answer is None:
             return False
         dropped = dropped_fields(manifest, {"spec": answer.spec})
         if dropped:
-            # It would be scheduled by itself, outside of its gang: better no pod at all.
-            pod = Pod(metadata=answer.metadata)
-            await self._applier.delete(self._pods, pod, behalf)
+            # The pod would be scheduled by itself, outside of its gang.
+            exemption = MinAvailableExemption.FIELDS_DROPPED
+            await self._pod_writer.delete_exempt(
+                (Pod(metadata=answer.metadata),), exemption, behalf
+            )
             fields = ", ".join(dropped)
             raise FieldsDropped(f"the API server drops {fields}", after=_DROPPED_AGAIN_AFTER)
         return True
@@ -319,28 +301,28 @@ def _prepared(
     gang: PodGang,
     record: SchedulerBackendSpec,
 ) -> Iterable[_Prepared]:
-    """The pods to create that can be: those whose preparation is known."""
+    """Yield the pods whose preparation is published."""
     for new in new_pods:
         patch = patch_for(record, gang.status, clique.metadata.name, new.index, clique.spec.minimum)
-        if not isinstance(patch, NotYet):
-            yield _Prepared(new, patch)
+        if not isinstance(patch, NotPublished):
+            yield new, patch
 
 
 def _over_quota(error: Exception) -> Forbidden | None:
-    """The refusal that says that a quota is exhausted, if there is one."""
+    """Return the error that reports an exhausted quota, if there is one."""
     members = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
     refusals = (one for one in members if isinstance(one, Forbidden))
     return next((one for one in refusals if one.exceeded_quota), None)
 
 
-def _told_strays(clique: PodClique, strays: Iterable[Pod]) -> Blocked | None:
-    """Return what a person should know about pods that seem to be of a PodClique and are not."""
+def _stray_problem(clique: PodClique, strays: Iterable[Pod]) -> Blocker | None:
+    """Return the problem of pods that seem to belong to a PodClique and do not."""
     orphans: list[str] = []
     stolen: list[str] = []
-    for pod in filter(is_live, strays):
+    for pod in (stray for stray in strays if stray.is_live):
         owner = pod.metadata.controller
         if owner is None:
-            # One that only carries our labels is of no concern to anybody.
+            # A pod that only has our labels and another name is ignored.
             if is_made_for(pod, clique.metadata.name):
                 orphans.append(pod.metadata.name)
         elif owner.uid == clique.metadata.uid:
@@ -348,19 +330,19 @@ def _told_strays(clique: PodClique, strays: Iterable[Pod]) -> Blocked | None:
     name, listed = clique.metadata.name, sorted(orphans or stolen)[:_STRAYS]
     if not listed:
         return None
-    what = "no owner controls them any more"
+    why = "no owner controls them any more"
     if not orphans:
-        what = f"PodClique {name} controls them, but they were made for another PodClique"
+        why = f"PodClique {name} controls them, but they were created for another PodClique"
     pods = f"{len(orphans or stolen)} pods do not count for PodClique {name}"
     remedy = f"kubectl delete pod -n {clique.metadata.namespace} {' '.join(listed)}"
-    return Blocked(Blocking.CONFLICT, f"{pods}: {what}. Delete them: {remedy}")
+    return Blocker(BlockingReason.CONFLICT, f"{pods}: {why}. Delete them: {remedy}")
 
 
-def _problem(error: Exception) -> Blocked | None:
-    """What a person should know about a failed creation; nothing if it passes by itself."""
+def _problem(error: Exception) -> Blocker | None:
+    """Return the problem of a failed creation; None if it ends by itself."""
     first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
     if isinstance(first, FieldsDropped):
-        return Blocked(Blocking.FIELDS_DROPPED, str(first))
-    if isinstance(first, ApiError) and classify(first) is Verdict.WAIT_FOR_EVENT:
+        return Blocker(BlockingReason.FIELDS_DROPPED, str(first))
+    if isinstance(first, ApiError) and classify(first) is ErrorAction.WAIT_FOR_EVENT:
         return None
-    return Blocked(Blocking.PODS_REFUSED, str(first))
+    return Blocker(BlockingReason.PODS_REFUSED, str(first))

@@ -1,46 +1,44 @@
-"""From a PodCliqueSet to its children: one reconcile makes all of them as they should be.
+"""From a PodCliqueSet to its children: one reconcile writes all of them.
 
-It owns PodCliques that stand alone, scaling groups, Services, the revision, and which PodGangs
-exist. What is in a PodGang after its creation belongs to the gang's own reconciler, and sizes
-of PodCliques and scaling groups to whoever scales them. No child waits for another: all are
-written side by side, replica by replica.
+It writes PodCliques that are in no scaling group, scaling groups, Services, the revision, and
+creates and deletes PodGangs. It never changes an existing PodGang, which has its own controller,
+nor the sizes of PodCliques and scaling groups, which users and autoscalers set. No child waits for
+another: all are written in parallel, replica by replica.
 """
 
 from collections.abc import Iterator
 from functools import partial
 
 from core_operator.context import CoreContext
-from core_operator.plan import history, naming, revisions
-from core_operator.plan.expansion import (
+from core_operator.plan.layout import history, naming, revisions
+from core_operator.plan.layout.expansion import (
     Expansion,
     GangInstance,
     clashing_names,
     standalone_cliques,
 )
-from core_operator.plan.gangs import gang_manifest
-from core_operator.plan.placement import placement_of
-from core_operator.plan.podcliques import standalone_podclique
-from core_operator.plan.scaling_groups import scaling_group
-from core_operator.plan.services import headless_service
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.manifests.podcliques import standalone_podclique
+from core_operator.plan.manifests.podgangs import gang_manifest
+from core_operator.plan.manifests.scaling_groups import scaling_group
+from core_operator.plan.manifests.services import headless_service
+from core_operator.plan.placement.gang_placement import wanted_placement
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state import caches as kinds
 from core_operator.state.update_turns import Updates
 from core_operator.writes.autoscalers import Autoscaling
 from core_operator.writes.child_writer import (
-    Concern,
-    Family,
+    ChildWriter,
     NamesTaken,
+    RefusalReport,
     Removal,
     Wanted,
-    WithPods,
     Write,
-    is_as_seen,
+    if_unchanged,
+    is_current,
     own_child,
-    seen,
-    settle,
-    telling,
     unwanted,
 )
+from core_operator.writes.pod_writer import PodCliqueRemoval
 from core_operator.writes.resource_sharing import Sharing
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONTROLLER_REVISIONS, SERVICES
@@ -52,13 +50,13 @@ from shared_api.runtime.watching.owners import identity
 
 
 class PodCliqueSetReconciler:
-    """Children of sets."""
+    """Reconciles the children of sets."""
 
     def __init__(self, context: CoreContext, applier: Applier) -> None:
         self._context = context
-        self._updates = Updates(context.view, context.metrics)
+        self._updates = Updates(context.view)
         self._view = context.view
-        self._applier = applier
+        self._children = ChildWriter(context, applier)
         caches = context.view.caches
         self._cliques = Target(kinds.CLIQUES, caches.cliques)
         self._groups = Target(kinds.GROUPS, caches.groups)
@@ -69,53 +67,51 @@ class PodCliqueSetReconciler:
         self._sharing = Sharing(context, applier)
 
     async def reconcile(self, key: ObjectKey) -> None:
-        """Make the children of one set as they should be."""
-        found = self._view.caches.sets.get(key)
-        pcs = self._view.live_set(found.metadata.uid) if found is not None else None
+        """Write the children of one set, and delete those that it no longer has."""
+        pcs = self._view.live_set(key)
         if pcs is None:
             return
         expansion = self._view.expansion(pcs)
         if expansion.too_large:
-            self._context.note_problem(pcs, Blocked(Blocking.TOO_LARGE, expansion.too_large))
+            self._context.report_problem(
+                pcs, Blocker(BlockingReason.TOO_LARGE, expansion.too_large)
+            )
             raise Terminal(expansion.too_large)
         if clashes := clashing_names(expansion):
-            note = f"two cliques would have one name: {', '.join(clashes)}"
-            self._context.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
+            note = f"Cliques would have the same name: {', '.join(clashes)}. Rename one of them"
+            self._context.report_problem(pcs, Blocker(BlockingReason.CONFLICT, note))
             raise Terminal(note)
         self._sharing.ensure_possible(pcs)
-        family = Family(self._wanted(pcs, expansion), tuple(self._unwanted(pcs, expansion)))
+        gone = tuple(self._unwanted(pcs, expansion))
         behalf = Behalf(key, identity(kinds.SETS, pcs))
         try:
             await self._sharing.settle_set(pcs, behalf)
-            parallel = self._context.settings.concurrency.writes
-            still = partial(is_as_seen, self._view.caches.sets, pcs)
-            with telling(self._context, Concern(pcs, pcs)):
-                await settle(family, self._applier, behalf, parallel=parallel, still=still)
+            wanted, report = self._wanted(pcs, expansion), RefusalReport(pcs, pcs)
+            still = partial(is_current, self._view.caches.sets, pcs)
+            await self._children.settle(wanted, gone, report, behalf, still=still)
             await self._autoscaling.settle(pcs, expansion, behalf)
         except NamesTaken as error:
-            note = f"objects of others have names that are needed: {', '.join(error.taken)}"
-            self._context.note_problem(pcs, Blocked(Blocking.CONFLICT, note))
+            self._context.report_problem(pcs, error.problem)
             raise
-        self._context.note_problem(pcs, None)
+        self._context.report_problem(pcs, None)
 
     def _wanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Write]:
         topology = self._view.topology(pcs)
         for gang in expansion.gangs:
-            # A gang and what fills it side by side: then the first gangs are complete, and
-            # their pods on the way to a node, while the last ones are still being made.
-            if self._view.gang(pcs.metadata.namespace, gang.name, pcs) is None:
-                labels = self._view.first_choice(pcs, gang).labels
-                placement = placement_of(pcs, gang, topology)
-                manifest = gang_manifest(pcs, gang, {}, labels, placement=placement)
-                yield Wanted(self._gangs, manifest)
+            # A gang and its PodCliques are written together: the first gangs are complete and being
+            # scheduled while the last ones are still being created.
+            if self._view.gang(gang.name, pcs) is None:
+                choice = self._view.first_choice(pcs, gang)
+                placement = wanted_placement(pcs, gang, topology)
+                yield Wanted(self._gangs, gang_manifest(pcs, gang, choice, placement))
             yield from self._standalone(pcs, gang)
             if gang.base is None:
                 yield Wanted(self._services, headless_service(pcs, gang.pcs_index))
         for group in expansion.groups:
             key = ObjectKey(pcs.metadata.namespace or "", group.name)
             live = own_child(self._view.caches.groups, key, identity(kinds.SETS, pcs))
-            yield Wanted(self._groups, seen(live, scaling_group(pcs, group)))
-        # Nothing waits for it.
+            yield Wanted(self._groups, if_unchanged(live, scaling_group(pcs, group)))
+        # The revision comes last, since nothing waits for it.
         yield from self._revision(pcs)
 
     def _standalone(self, pcs: PodCliqueSet, gang: GangInstance) -> Iterator[Write]:
@@ -129,12 +125,12 @@ class PodCliqueSetReconciler:
                 manifest = standalone_podclique(pcs, clique, owner, replicas)
                 present = None if live is None else live.object
                 manifest = self._updates.manifest(pcs, clique, present, manifest)
-                yield Wanted(self._cliques, seen(live, manifest))
+                yield Wanted(self._cliques, if_unchanged(live, manifest))
 
     def _revision(self, pcs: PodCliqueSet) -> Iterator[Write]:
         stored = self._view.revisions_of(pcs)
         digest = self._view.revision_hash(pcs)
-        # Its data never changes, so one that is there is right.
+        # Its data never changes, so a revision that exists is right.
         if naming.revision_name(pcs.metadata.name, digest) in stored:
             return
         numbers = {name: revision.number for name, revision in stored.items()}
@@ -154,13 +150,13 @@ class PodCliqueSetReconciler:
         gangs = (gang.name for gang in expansion.gangs)
         groups = (group.name for group in expansion.groups)
         cliques = (clique.name for clique in standalone_cliques(expansion))
-        # Gangs last: while a PodClique exists, its pods belong to a gang that does.
+        # Gangs last: pods need a gang that exists as long as their PodClique does.
         for clique in unwanted(self._cliques, owner, cliques):
-            yield WithPods(self._context, clique)
+            yield PodCliqueRemoval(self._context, clique)
         yield from unwanted(self._groups, owner, groups)
         yield from unwanted(self._services, owner, services)
         yield from unwanted(self._gangs, owner, gangs)
         stored = self._view.revisions_of(pcs)
         current = naming.revision_name(name, self._view.revision_hash(pcs))
-        kept = set(stored) - set(history.superfluous(stored, current))
+        kept = set(stored) - set(history.expired_revisions(stored, current))
         yield from unwanted(self._revisions, owner, kept)

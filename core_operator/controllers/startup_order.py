@@ -1,13 +1,12 @@
 """Lets the pods of a gang start in their order, each when its predecessors are ready.
 
-A controller of its own beside that of gangs: it acts on readiness, of which the release of a
-gang must hear nothing. It writes one annotation per pod that has to wait, never twice, and
-nothing at all for gangs without an order. Woken by the pod that became ready, and by the one
-that got a node after the others were.
+This controller is separate from that of gangs, because it acts on readiness, which is no reason to
+reconcile a gang. It writes one annotation on each pod that waits, never twice, and nothing for
+gangs without an order.
 """
 
 from core_operator.context import CoreContext
-from core_operator.plan.startup_order import clearance_patch, plan_clearance
+from core_operator.plan.pods.startup_order import clearance_patch, plan_clearance
 from core_operator.state.caches import SETS
 from shared_api.kube.client import Patch
 from shared_api.kube.errors import NotFound
@@ -21,7 +20,7 @@ from shared_api.runtime.watching.owners import identity
 
 
 class StartupOrderReconciler:
-    """Pods that wait for others."""
+    """Reconciles the start-up order of gangs."""
 
     def __init__(self, context: CoreContext, applier: Applier) -> None:
         self._context = context
@@ -30,10 +29,10 @@ class StartupOrderReconciler:
         self._pods = Target(PODS, context.view.caches.pods)
 
     async def reconcile(self, key: ObjectKey) -> None:
-        """Let those pods of one gang start whose turn it is."""
+        """Let those pods of one gang start whose predecessors are ready."""
         found = self._view.caches.gangs.get(key)
-        pcs = self._view.set_of(found) if found is not None else None
-        gang = self._view.gang(key.namespace, key.name, pcs) if pcs is not None else None
+        pcs = self._view.set_of(found)
+        gang = self._view.gang(key.name, pcs) if pcs is not None else None
         if gang is None or pcs is None:
             return
         cliques = self._view.cliques_of(gang, pcs)
@@ -47,7 +46,7 @@ class StartupOrderReconciler:
             try:
                 await self._applier.patch(self._pods, pod, Patch(clearance_patch(pod)), behalf)
             except NotFound:
-                # Deleted meanwhile, which is no reason to keep the others waiting.
+                # It was deleted meanwhile; the other pods must not wait for that.
                 return
 
         await slow_start(plan_clearance(cliques, groups), clear, limit=parallel, first=parallel)

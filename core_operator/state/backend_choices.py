@@ -1,28 +1,29 @@
-"""The backend for the gangs of a set, worked out once for all of them.
+"""The backend for the gangs of a set, computed once for all of them.
 
-Every gang of a set asks the same question, at each of its steps. The answer follows from the
-set, the registered backends and the topology; it is kept as long as all three are the very
-values that it was worked out from.
+Every gang of a set needs the same answer at each of its steps. It follows from the set, the
+registered backends and the topology, and is kept while all three are the same objects.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core_operator.plan.backends import Backend, Choice, choose, needs_of
-from core_operator.plan.placement import with_topology, with_wishes
-from core_operator.plan.topology import Topology
+from core_operator.plan.placement.backends import Choice, RegisteredBackend, choose, needs_of
+from core_operator.plan.placement.gang_placement import with_ignored_preferences, with_topology
+from core_operator.plan.placement.topology import Topology
 from shared_api.models import PodCliqueSet
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     pcs: PodCliqueSet
-    backends: Mapping[str, Backend]
+    backends: Mapping[str, RegisteredBackend]
     topology: Topology
     choices: dict[tuple[str | None, bool], Choice] = field(default_factory=dict)
 
-    def is_of(self, pcs: PodCliqueSet, backends: Mapping[str, Backend], topology: Topology) -> bool:
-        """Tell whether nothing has changed that a choice follows from."""
+    def is_of(
+        self, pcs: PodCliqueSet, backends: Mapping[str, RegisteredBackend], topology: Topology
+    ) -> bool:
+        """Tell whether the inputs are the same objects."""
         return self.pcs is pcs and self.backends is backends and self.topology is topology
 
 
@@ -36,13 +37,13 @@ class Choices:
     def of(
         self,
         pcs: PodCliqueSet,
-        backends: Mapping[str, Backend],
+        backends: Mapping[str, RegisteredBackend],
         topology: Topology,
         current: str | None,
         *,
         released: bool,
     ) -> Choice:
-        """The backend for a gang of the set; `current` is the one that it has."""
+        """Return the backend for a gang of the set; `current` is its present one."""
         uid = pcs.metadata.uid or ""
         known = self._known.get(uid)
         if known is None or not known.is_of(pcs, backends, topology):
@@ -54,12 +55,12 @@ class Choices:
         return found
 
     def forget(self, uid: str) -> None:
-        """Be told that a set is gone."""
+        """Forget a set that is gone."""
         self._known.pop(uid, None)
 
     def _choose(self, known: _Known, current: str | None, *, released: bool) -> Choice:
         pcs, backends = known.pcs, known.backends
         choice = choose(pcs, needs_of(pcs), backends, self._default, current, released=released)
         if released:
-            return with_wishes(choice, pcs, backends)
+            return with_ignored_preferences(choice, pcs, backends)
         return with_topology(choice, pcs, known.topology, backends)

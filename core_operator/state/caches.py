@@ -1,13 +1,12 @@
 """Everything that core watches, in one value.
 
-A projection holds no more than is read: pods and Leases are a few fields, children that core
-only makes are metadata. Objects are found by the owner that controls them (`owners`); labels
-are for people and for Services, so a foreign object with our labels is in no index. A pod is
-found by its PodClique only if it was made for it, which its name tells: a name cannot be
-changed, while labels, annotations and owner references can.
+A projection keeps only the fields that are read. Objects are indexed by the owner that controls
+them (`watching/owners.py`); labels are for users and Services, so a foreign object with our labels
+is in no index. A pod is indexed under its PodClique only if its name says that it was created for
+it: a name cannot change, while labels, annotations and owner references can.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -15,12 +14,12 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import force_setattr
 
-from core_operator.plan.autoscalers import Autoscaler
-from core_operator.plan.claims import ClaimTemplate, external_templates
-from core_operator.plan.compute_domains import COMPUTE_DOMAINS
-from core_operator.plan.history import StoredRevision, stored_revision
-from core_operator.plan.pods import is_made_for
-from core_operator.plan.topology import topology_name
+from core_operator.plan.layout.history import StoredRevision, stored_revision
+from core_operator.plan.manifests.autoscalers import Autoscaler
+from core_operator.plan.manifests.claims import ClaimTemplate, external_templates
+from core_operator.plan.manifests.compute_domains import COMPUTE_DOMAINS
+from core_operator.plan.placement.topology import topology_name
+from core_operator.plan.pods.pod_plan import is_made_for
 from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
@@ -50,10 +49,11 @@ from shared_api.runtime.leading.lease import Lease
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.queueing.backoff import Backoff
 from shared_api.runtime.watching.cache import Cache, Indexer
-from shared_api.runtime.watching.continuity import Continuity
+from shared_api.runtime.watching.channel import Channel
 from shared_api.runtime.watching.owners import by_controller, controller_of
 from shared_api.runtime.watching.predicates import Watched
-from shared_api.runtime.watching.reflector import Pace, Source
+from shared_api.runtime.watching.reflector import Source, WatchTiming
+from shared_api.runtime.watching.watch_health import WatchHealth
 
 W = TypeVar("W", bound=Watched)
 Indexes = Mapping[str, Indexer[W]]
@@ -61,20 +61,23 @@ Indexes = Mapping[str, Indexer[W]]
 OWNER = "owner"
 """Index by the controlling owner, of pods also by `Stray`."""
 BASE = "base"
-"""Index of gangs by namespace and name of the base gang that they wait for."""
+"""Index of gangs by namespace and name of their base gang."""
 TOPOLOGY = "topology"
-"""Index of sets by the name of the topology binding that their constraints are of."""
+"""Index of sets by the name of the topology binding that their constraints use."""
 
 CLAIM_TEMPLATE = "claim template"
-"""Index of sets by namespace and name of the ResourceClaimTemplates that they share claims of."""
+"""Index of sets by namespace and name of the ResourceClaimTemplates that they use."""
 
 LEASE_SILENCE = 3.5
-"""Seconds without news of any Lease after which some may have been missed. Longer than the time
-between two renewals (2.4 s), of which core's own are some, and together with it shorter than the
-time after which a backend counts as gone."""
+"""Seconds without a change of any Lease after which changes may have been missed.
 
-# Where nobody renews a Lease, the watch is asked again soon enough to be no gap by itself.
-_LEASE_PACE = Pace(inactivity=3.0, healthy=2.0, backoff=Backoff(base=0.2, cap=2.0, jitter=0.5))
+Longer than the 2.4 s between two renewals of core's own Lease; both together are shorter than the
+time after which a backend is down."""
+
+# Where no Lease is renewed, the watch is restarted before its silence counts as a gap.
+_LEASE_PACE = WatchTiming(
+    inactivity=3.0, healthy=2.0, backoff=Backoff(base=0.2, cap=2.0, jitter=0.5)
+)
 
 _OURS = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
 
@@ -95,15 +98,15 @@ BINDINGS = _ours(ClusterTopologyBinding, "clustertopologybindings", namespaced=F
 class Stray(NamedTuple):
     """Pods that seem to belong to a PodClique of this name and do not.
 
-    Nobody controls them, or the PodClique does and they were made for another one.
+    They have no controller, or the PodClique controls them and they were created for another one.
     """
 
     namespace: str
     podclique: str
 
 
-class Revision(msgspec.Struct, frozen=True):
-    """A ControllerRevision; of its data only what tells it from others is kept."""
+class ObservedRevision(msgspec.Struct, frozen=True):
+    """A ControllerRevision; of its data only the hashes are kept."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     revision: int = 0
@@ -130,41 +133,37 @@ class Levels(msgspec.Struct, frozen=True):
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A ClusterTopologyBinding, as far as it is about node labels."""
+    """A ClusterTopologyBinding: the node labels of its levels."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: Levels = msgspec.field(default_factory=Levels)
 
 
 class Offer:
-    """Which of the kinds that a cluster may lack it has; those that nobody missed are there."""
+    """Which optional kinds the cluster serves."""
 
     def __init__(self) -> None:
         self._lacking: set[Resource] = set()
-        self._handlers: list[Callable[[Resource], None]] = []
+        self.changed: Channel[Resource] = Channel("optional kinds")
+        """Kinds that the cluster began or ceased to serve."""
 
     def has(self, resource: Resource) -> bool:
-        """Tell whether the server has a kind."""
+        """Tell whether the server serves a kind; it does until a watch says otherwise."""
         return resource not in self._lacking
 
     def note(self, resource: Resource, is_served: bool) -> None:  # noqa: FBT001 - a callback's
-        """Be told by a watch."""
+        """Note what a watch found out about a kind."""
         if self.has(resource) == is_served:
             return
         if is_served:
             self._lacking.discard(resource)
         else:
             self._lacking.add(resource)
-        for handler in self._handlers:
-            handler(resource)
-
-    def subscribe(self, handler: Callable[[Resource], None]) -> None:
-        """Have a function told of a kind that came or went."""
-        self._handlers.append(handler)
+        self.changed.send(resource)
 
 
 @dataclass(frozen=True, slots=True)
-class Caches:
+class CoreCaches:
     """The watched objects, by kind."""
 
     sets: Cache[Applied[PodCliqueSet]]
@@ -174,7 +173,7 @@ class Caches:
     backends: Cache[Applied[SchedulerBackend]]
     pods: Cache[Pod]
     services: Cache[Applied[PartialObject]]
-    revisions: Cache[Revision]
+    revisions: Cache[ObservedRevision]
     leases: Cache[Lease]
     bindings: Cache[Binding]
     autoscalers: Cache[Applied[Autoscaler]]
@@ -182,13 +181,15 @@ class Caches:
     claim_templates: Cache[ClaimTemplate]
     domains: Cache[Applied[PartialObject]]
     offer: Offer = field(default_factory=Offer, kw_only=True)
-    lease_watch: Continuity = field(default_factory=lambda: Continuity(LEASE_SILENCE), kw_only=True)
-    """Whether the Leases are as they are shown."""
+    lease_watch: WatchHealth = field(
+        default_factory=lambda: WatchHealth(LEASE_SILENCE), kw_only=True
+    )
+    """Whether the cache of Leases is up to date."""
 
 
-def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
-    """Have the manager fill all caches; that of ComputeDomains stays empty unless asked for."""
-    offer, lease_watch = Offer(), Continuity(LEASE_SILENCE)
+def watch_all(manager: Manager, *, compute_domains: bool = False) -> CoreCaches:
+    """Let the manager fill all caches; that of ComputeDomains only if it is enabled."""
+    offer, lease_watch = Offer(), WatchHealth(LEASE_SILENCE)
 
     def shared(
         resource: Resource, into: type[W], selector: str = "", indexed: Indexes[W] | None = None
@@ -196,7 +197,7 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
         source = Source(resource, into, selector=Selector(selector), optional=True)
         return manager.watch(source, indexed, on_served=partial(offer.note, resource))
 
-    return Caches(
+    return CoreCaches(
         sets=manager.watch(
             Source(SETS, _applied(PodCliqueSet)),
             {TOPOLOGY: _by_topology, CLAIM_TEMPLATE: _by_claim_template},
@@ -215,13 +216,14 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
             {OWNER: by_controller},
         ),
         revisions=manager.watch(
-            Source(CONTROLLER_REVISIONS, Revision, selector=Selector(_OURS)), {OWNER: by_controller}
+            Source(CONTROLLER_REVISIONS, ObservedRevision, selector=Selector(_OURS)),
+            {OWNER: by_controller},
         ),
-        # Each node of the cluster renews a Lease of its own every few seconds.
+        # Each node renews its own Lease every few seconds; those are not watched.
         leases=manager.watch(
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease")),
-            continuity=lease_watch,
-            pace=_LEASE_PACE,
+            health=lease_watch,
+            timing=_LEASE_PACE,
         ),
         bindings=manager.watch(Source(BINDINGS, Binding)),
         autoscalers=manager.watch(
@@ -238,12 +240,12 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> Caches:
 
 
 def _applied(into: type[W]) -> type[Applied[W]]:
-    """With what core has applied; what backends have is theirs to compare."""
+    """Return the projection that also keeps the fingerprint of what core applied."""
     return applied(into, names.FIELD_MANAGER_CORE)
 
 
 def pods_by_owner(pod: Pod) -> Iterable[Hashable]:
-    """File a pod under the PodClique that made it, or as a stray of the one that it names."""
+    """Index a pod by the PodClique that it was created for, or as a stray."""
     owner = controller_of(pod)
     if owner is None:
         named = pod.metadata.labels.get(names.LABEL_PODCLIQUE)

@@ -1,8 +1,8 @@
-"""Which changes of pods are our own doing, so that their events are no news.
+"""Expected events: pods that this process is changing or has changed itself.
 
-Who lifts a gate or deletes a pod knows what follows. The same done by somebody else is news:
-the rest of that gang has to be released, or a pod was lost. Which is which is known only here
-and now; after a restart everything is looked at anyway.
+A pod that we ungate or delete causes an event that needs no reaction. The same event caused by
+somebody else does: the rest of the gang must be ungated, or a pod was lost. This is known only in
+this process; after a restart everything is reconciled anyway.
 """
 
 import contextlib
@@ -14,31 +14,30 @@ from shared_api.kube.pods import Pod
 _REMEMBERED = 20_000
 
 
-class OwnDoing:
-    """Pods to which we do one certain thing, until an event has shown it."""
+class ExpectedEvents:
+    """The pods to which this process does one kind of write, such as a deletion.
+
+    A pod stays here after its event, which cannot happen twice; the oldest are dropped.
+    """
 
     def __init__(self) -> None:
-        self._expected: OrderedDict[str, None] = OrderedDict()
+        self._uids: OrderedDict[str, None] = OrderedDict()
 
     @contextlib.contextmanager
-    def to(self, pod: Pod) -> Iterator[None]:
-        """Do it within this; what fails is not done, or nobody knows.
+    def expect(self, pod: Pod) -> Iterator[None]:
+        """Expect the event of the write in this block; a write that fails is not expected.
 
-        It is expected from the beginning, since the event may be faster than the answer.
+        The event may arrive before the answer, so it is expected from the beginning.
         """
-        self._expected[pod.metadata.uid] = None
-        if len(self._expected) > _REMEMBERED:
-            self._expected.popitem(last=False)
+        self._uids[pod.metadata.uid] = None
+        if len(self._uids) > _REMEMBERED:
+            self._uids.popitem(last=False)
         try:
             yield
         except BaseException:
-            self._expected.pop(pod.metadata.uid, None)
+            self._uids.pop(pod.metadata.uid, None)
             raise
 
     def __contains__(self, pod: Pod) -> bool:
-        """Tell whether we do it to this pod, and no event has shown it."""
-        return pod.metadata.uid in self._expected
-
-    def is_ours(self, pod: Pod) -> bool:
-        """Tell, once, whether it was we who did it to this pod."""
-        return self._expected.pop(pod.metadata.uid, self) is None
+        """Tell whether this process does the write, or has done it."""
+        return pod.metadata.uid in self._uids

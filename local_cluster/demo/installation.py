@@ -1,7 +1,7 @@
-"""The product's own manifests, from the repository onto the node that runs processes.
+"""Installs the product's manifests from the repository on the node that runs processes.
 
-They are the files that any cluster gets. The product is reached through them alone: nothing of
-it is imported, so an installation of this package without the repository has no demo.
+These are the manifests for every cluster. Nothing of the product is imported, so this package
+without the repository has no demo.
 """
 
 import json
@@ -20,23 +20,23 @@ _PARTS = {
     "core-operator": "deploy/core",
     **{f"backend-{name}": f"deploy/backends/{name}" for name in BACKENDS},
 }
-_PATIENCE = "--timeout=120s"
+_TIMEOUT = "--timeout=120s"
 
 
 def repository() -> Path:
-    """Return the folder with the manifests, which is the one that this package lies in."""
+    """Return the root of the repository, which contains this package."""
     root = Path(__file__).parents[2]
     if not all((root / folder).is_dir() for folder in (*_PARTS.values(), SAMPLES)):
         raise ClusterError(
-            f"the demo installs deploy/ and runs {SAMPLES}/ of the repository, which did not come"
-            " with this package",
+            f"the demo needs deploy/ and {SAMPLES}/ of the repository, which are not part of this"
+            " package",
             "Clone it and run `make demo` there",
         )
     return root
 
 
 def install(narrator: Narrator) -> None:
-    """Apply core and the backends, and return when all say that they are available."""
+    """Apply core and the backends, and wait until all are available."""
     lines = []
     for folder in _PARTS.values():
         listing = _placed(narrator, folder)
@@ -46,15 +46,15 @@ def install(narrator: Narrator) -> None:
         "\n".join(
             [
                 *lines,
-                "(as on any cluster, but with their pods sent to the node that runs processes)",
+                "(as on any cluster, but with their pods on the node that runs processes)",
             ]
         )
     )
     for deployment in _PARTS:
         place = f"--namespace={NAMESPACE}"
-        narrator.kubectl("rollout", "status", f"deployment/{deployment}", place, _PATIENCE)
+        narrator.kubectl("rollout", "status", f"deployment/{deployment}", place, _TIMEOUT)
     records = [f"schedulerbackend/{name}" for name in BACKENDS]
-    narrator.kubectl("wait", *records, "--for=condition=Available", _PATIENCE)
+    narrator.kubectl("wait", *records, "--for=condition=Available", _TIMEOUT)
 
 
 def _placed(narrator: Narrator, folder: str) -> str:

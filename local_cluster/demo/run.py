@@ -1,7 +1,7 @@
-"""The life of the demo's cluster: up, the scenes, until Ctrl-C, down.
+"""Runs the demo: starts a cluster, plays the scenes, waits for Ctrl-C and stops the cluster.
 
-Whenever and however it ends (Ctrl-C, a signal, a scene that fails), the cluster goes down and
-its directory with it; a hard kill is left to the leash.
+However the demo ends (Ctrl-C, a signal, a failed scene), the cluster is stopped and its directory
+removed. After SIGKILL, the leash does that.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from local_cluster.lifecycle import down, up
 def run_demo(kubernetes: str, *, stay: bool) -> int:
     """Start a cluster, play the scenes, and stay until Ctrl-C."""
     root = repository()
-    # A terminal that goes away must take the cluster along just as Ctrl-C does.
+    # A closed terminal must stop the cluster as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="demo-") as directory:
         cluster = up(

@@ -1,9 +1,8 @@
 """The scenes of the demo, in their order.
 
-A scene changes one thing, waits until the cluster says what came of it, and shows that. Numbers
-in titles follow from `docs/samples` and from what a simulated node holds: 8 nodes have 64 GPUs,
-both replicas of inference take 24 of them, and the 40 that are left are 10 pods of training,
-not 12.
+A scene changes one thing, waits for the result and shows it. The numbers in titles follow from
+`docs/samples` and from the simulated nodes: 8 nodes have 64 GPUs, the two replicas of inference
+request 24, and the other 40 are enough for 10 of the 12 pods of training.
 """
 
 import json
@@ -24,7 +23,7 @@ _BACKEND = "backend-kai"
 
 
 def the_cluster(narrator: Narrator) -> None:
-    """Show what there is to schedule on."""
+    """Show the nodes."""
     narrator.title(f"{NODES} simulated nodes with 8 GPUs each, and 1 node that runs processes")
     narrator.show("get nodes -L local-cluster/rack")
 
@@ -38,44 +37,44 @@ def the_product(narrator: Narrator) -> None:
 
 
 def a_gang_that_fits(narrator: Narrator) -> None:
-    """Run disaggregated inference, and tell how its gangs form."""
+    """Run disaggregated inference, and print the progress of its gangs."""
     narrator.title("Inference that fits: 2 replicas of router, prefill and decode, 12 GPUs each")
     started = narrator.apply(f"{SAMPLES}/inference.yaml")
     both = states.are_ready("inference-0", "inference-1")
-    narrator.follow(_GANGS, both, "both gangs to be ready", states.Formation().news)
+    narrator.follow(_GANGS, both, "both gangs to be ready", states.Progress().lines)
     narrator.wait(_SETS, states.is_ready("inference"), "inference to be ready")
-    _tell_bound(narrator, "inference", f"and ready {time.monotonic() - started:.1f} s after apply")
+    _say_bound(narrator, "inference", f"and ready {time.monotonic() - started:.1f} s after apply")
     narrator.show("get pcs,podgangs")
     columns = "POD:.metadata.name,NODE:.spec.nodeName,STATUS:.status.phase"
     narrator.show(f"get pods -o custom-columns={columns}")
 
 
 def a_gang_that_does_not(narrator: Narrator) -> None:
-    """Ask for more than is left: nothing is bound, and that is explained."""
-    narrator.title("Training that is too big: 12 pods with 4 GPUs each, and room for 10")
+    """Request more than the free capacity: no pod is bound, and the conditions explain why."""
+    narrator.title("Training that does not fit: 12 pods with 4 GPUs each, capacity for 10")
     narrator.apply(f"{SAMPLES}/training.yaml")
     gangs = narrator.wait(_GANGS, states.is_refused("training-0"), "training to be refused")
     waiting = states.waits_because("training", "PodsNotScheduled")
-    narrator.wait(_SETS, waiting, "training to say that it is not scheduled")
-    _tell_bound(narrator, "training", "and the set and its gang say why")
+    narrator.wait(_SETS, waiting, "training to report that it is not scheduled")
+    _say_bound(narrator, "training", "and the set and its gang report why")
     narrator.show("get pcs,podgangs")
     scheduled = states.condition(gangs, "training-0", names.CONDITION_SCHEDULED)
     narrator.say(f"Condition Scheduled of the PodGang:\n{scheduled['message']}")
 
 
-def room_is_made(narrator: Narrator) -> None:
+def capacity_is_added(narrator: Narrator) -> None:
     """Add a node."""
-    narrator.title("Room is made: one node more")
+    narrator.title("Capacity is added: one more node")
     started = time.monotonic()
     narrator.say(narrator.kubectl("create", "-f", "-", input=json.dumps(simulated_node(NODES))))
     narrator.wait(_SETS, states.is_ready("training"), "training to be ready")
-    _tell_bound(narrator, "training", f"and ready {time.monotonic() - started:.1f} s later")
+    _say_bound(narrator, "training", f"and ready {time.monotonic() - started:.1f} s later")
     narrator.show("get pcs,podgangs")
 
 
-def the_backend_goes(narrator: Narrator) -> None:
-    """Scale the backend to nothing: what runs stays, what is new waits and says for whom."""
-    narrator.title("KAI's backend is switched off: what runs stays, what is new waits")
+def the_backend_stops(narrator: Narrator) -> None:
+    """Scale the backend to zero: running pods stay, new gangs wait and report why."""
+    narrator.title("KAI's backend is scaled to zero: running pods stay, new gangs wait")
     before = states.running(_pods(narrator))
     narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=0")
     narrator.wait(
@@ -86,21 +85,21 @@ def the_backend_goes(narrator: Narrator) -> None:
     )
     narrator.apply(f"{SAMPLES}/evaluation.yaml")
     lost = states.waits_because("evaluation", names.REASON_BACKEND_UNAVAILABLE)
-    found = narrator.wait(_SETS, lost, "evaluation to miss its backend")
+    found = narrator.wait(_SETS, lost, "evaluation to report that its backend is down")
     narrator.show("get pcs")
     ready = states.condition(found, "evaluation", names.CONDITION_READY)
     narrator.say(f"Condition Ready of the PodCliqueSet:\n{ready['message']}")
     after = states.running(_pods(narrator))
-    narrator.say(f"{len(before & after)} of {len(before)} pods run on as if nothing had happened")
+    narrator.say(f"{len(before & after)} of {len(before)} pods are still running")
 
 
-def the_backend_comes(narrator: Narrator) -> None:
-    """Scale it up again: what waited runs."""
-    narrator.title("KAI's backend is switched on again, and KAI places the gang")
+def the_backend_starts(narrator: Narrator) -> None:
+    """Scale the backend up again: the waiting gang runs."""
+    narrator.title("KAI's backend is scaled up again, and KAI schedules the gang")
     started = time.monotonic()
     narrator.show(f"scale deployment {_BACKEND} -n {NAMESPACE} --replicas=2")
     narrator.wait(_SETS, states.is_ready("evaluation"), "evaluation to be ready")
-    _tell_bound(narrator, "evaluation", f"and ready {time.monotonic() - started:.1f} s later")
+    _say_bound(narrator, "evaluation", f"and ready {time.monotonic() - started:.1f} s later")
     narrator.show("get pcs")
 
 
@@ -109,13 +108,13 @@ SCENES: tuple[Callable[[Narrator], None], ...] = (
     the_product,
     a_gang_that_fits,
     a_gang_that_does_not,
-    room_is_made,
-    the_backend_goes,
-    the_backend_comes,
+    capacity_is_added,
+    the_backend_stops,
+    the_backend_starts,
 )
 
 
-def _tell_bound(narrator: Narrator, of_set: str, more: str) -> None:
+def _say_bound(narrator: Narrator, of_set: str, more: str) -> None:
     narrator.say(f"{states.bound_of_all(_pods(narrator), of_set)}, {more}")
 
 

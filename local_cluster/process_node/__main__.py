@@ -1,7 +1,7 @@
 """The program: `python -m local_cluster.process_node --kubeconfig K --node-name NAME --root DIR`.
 
 SIGTERM and SIGINT stop it: every pod's process gets SIGTERM, a few seconds, then SIGKILL. One
-program per root directory: a second one says so and exits with 1.
+program per root directory: a second one prints that and exits with 1.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """When a container that ended is started again. Pure.
 
 The shape is the kubelet's (doubling, capped, forgotten after a good run), the numbers are
-smaller: on a laptop somebody is waiting for the next attempt.
+smaller: on a laptop a user waits for the next attempt.
 """
 
 FIRST, LIMIT, FORGET_AFTER = 1.0, 30.0, 600.0

@@ -1,7 +1,7 @@
 """All ConfigMaps of the cluster, kept current by one watch.
 
 A laptop's cluster has few of them, and one watch is simpler than one per reference. Listeners
-are told that something changed and look for themselves.
+are notified of a change and read the new content themselves.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """One container: its process, its probes and its restarts.
 
-It owns the container's view (see status.py) and changes it through `show` only, which tells
+It owns the container's view (see status.py) and changes it through `show` only, which notifies
 the pod. A cancelled `run` stops the process within the grace that the pod allows and leaves the
 view as Terminated; a process without a `run` does not exist.
 """
@@ -52,7 +52,7 @@ class Host(Protocol):
         """A view is not what it was."""
 
     def event(self, kind: str, reason: str, message: str) -> None:
-        """Something happened that a person may want to know."""
+        """Record an event for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Container:
         )
 
     async def _probe(self, target: Target) -> Kind:
-        """Probe until the container has to be restarted; return the probe that says so."""
+        """Probe until the container has to be restarted; return the failed probe."""
         if Kind.STARTUP.value in self._spec:
             decided = lambda outcome: outcome.healthy is not None  # noqa: E731
             if not await self._follow(Kind.STARTUP, target, decided):

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 from local_cluster.api import Object
 
-# What the process node says it has. Nothing is enforced, so it is generous: the product's
+# The capacity that the process node reports. Nothing is enforced, so it is generous: the product's
 # Deployments must fit on a small laptop with the requests that they have on a real cluster.
 CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "110", "ephemeral-storage": "1Ti"}
 

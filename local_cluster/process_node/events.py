@@ -66,7 +66,7 @@ class Events:
                 await self._write(note)
             except (ApiError, aiohttp.ClientError, TimeoutError) as error:
                 log.warning("event not written: %s", error)
-                # It may have expired: the next one of its kind is written anew.
+                # It may have expired: the next event of its kind is created again.
                 self._counts.pop(note, None)
 
     async def _write(self, note: _Note) -> None:

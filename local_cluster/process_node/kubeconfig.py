@@ -1,4 +1,4 @@
-"""Where the API server of a kubeconfig is, as pods are told."""
+"""The address of a kubeconfig's API server, for the environment of pods."""
 
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -65,7 +65,7 @@ def _start(command: list[str]) -> int:
     if child == 0:
         _become(command, before)
     with contextlib.suppress(PermissionError):
-        # The child does the same; whoever comes second finds it done, or finds an exec.
+        # The child does the same. The second call has no effect or finds an exec.
         os.setpgid(child, child)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return child

@@ -20,7 +20,7 @@ def previous_log_file(current: Path) -> Path:
 
 
 def rotate(current: Path) -> Path:
-    """Make room for a new run and return the file to write to."""
+    """Rotate the log for a new run; return the file to write to."""
     current.parent.mkdir(parents=True, exist_ok=True)
     if current.exists():
         current.replace(previous_log_file(current))

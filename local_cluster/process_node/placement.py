@@ -1,9 +1,8 @@
-"""How a manifest gets onto the process node. Pure.
+"""Changes manifests so that their pods are scheduled to the process node. Pure.
 
-The product's manifests are the same files here and on a real cluster; only their pods are told
-to go to the node that runs processes, whose taint keeps everybody else away. In a cluster of
-ours the namespace tells them, so that `kubectl apply -k` needs nothing else; elsewhere, and in
-other namespaces, a manifest is changed before it is applied.
+The product's manifests are the same as for a real cluster. Only their pods must run on the process
+node, whose taint keeps other pods away. In a cluster of ours, annotations of the namespace do that,
+so `kubectl apply -k` works. Elsewhere a manifest is changed before it is applied.
 """
 
 import copy

@@ -85,12 +85,12 @@ class Pod:
                 self._over = True
                 await self._reporter.send()
             await self._reporter.delete()
-            # Somebody's finalizer may keep it: then there is nothing left to do but wait.
+            # A finalizer may keep the pod. Then only waiting is left.
             await self.gone.wait()
         self._volumes.remove()
 
     def changed(self) -> None:
-        """What the status says may be old."""
+        """Report the status again: it may be stale."""
         self._reporter.touch()
 
     def event(self, kind: str, reason: str, message: str) -> None:
@@ -122,7 +122,7 @@ class Pod:
         return max(0.0, self._kill_at - asyncio.get_running_loop().time())
 
     def grace_of_spec(self) -> float:
-        """Seconds that a process may take to stop when nobody said otherwise."""
+        """Seconds that a process may take to stop by default."""
         return float(self.observed["spec"].get("terminationGracePeriodSeconds", 30))
 
     def _init_specs(self) -> list[Object]:
@@ -143,7 +143,7 @@ class Pod:
         if self._kill_at is not None:
             if deadline >= self._kill_at:
                 return
-            # Containers stop by the first deadline that they were told; this one is sooner.
+            # Containers stop by the first deadline that they got; this one is sooner.
             loop.call_at(deadline, self._kill)
         self._kill_at = deadline
         self._ending.set()

@@ -1,8 +1,8 @@
 """The bookkeeping of probes: what a row of outcomes means. Pure.
 
 A probe's verdict changes only after `successThreshold` or `failureThreshold` outcomes in a
-row. Before that a startup probe has no verdict, a readiness probe says no and a liveness
-probe says yes.
+row. Before that a startup probe has no verdict, a readiness probe has failed and a liveness probe
+has succeeded.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a probe says now, and the row of outcomes that it looks at."""
+    """The verdict of a probe, and the outcomes that it is based on."""
 
     healthy: bool | None
     row: int = 0
@@ -51,7 +51,7 @@ def read_timing(probe: Object) -> Timing:
 
 
 def first_verdict(kind: Kind) -> Verdict:
-    """What a probe says before its first outcome."""
+    """The verdict of a probe before its first outcome."""
     return Verdict({Kind.STARTUP: None, Kind.LIVENESS: True, Kind.READINESS: False}[kind])
 
 

@@ -43,7 +43,7 @@ class Outcome:
 
 
 async def probe_until(kind: Kind, target: Target, enough: Callable[[Outcome], bool]) -> Outcome:
-    """Probe at the probe's pace until an outcome is enough, and return that one."""
+    """Probe periodically until an outcome is sufficient, and return it."""
     probe = target.container[kind.value]
     timing = read_timing(probe)
     verdict = first_verdict(kind)
@@ -67,8 +67,8 @@ async def _look(probe: Object, target: Target, timing: Timing) -> str | None:
 async def _first_look(probe: Object, target: Target, timing: Timing) -> str | None:
     """Look more and more slowly for one period; failures before its end do not count.
 
-    A process is there within a second, and the period of a probe is ten as a rule: somebody
-    would wait for the second look in vain.
+    A process starts within a second, and the usual period of a probe is ten: a user would wait for the
+    second probe.
     """
     loop = asyncio.get_running_loop()
     end, pause = loop.time() + timing.period, FIRST_PAUSE

@@ -122,7 +122,7 @@ async def run_to_end(launch: Launch, seconds: float) -> tuple[int, str]:
     process = await Process.start(launch, output=asyncio.subprocess.PIPE)
     try:
         async with asyncio.timeout(seconds):
-            # To the end of it: a command that nobody listens to would block.
+            # Read to the end: a command whose output is not read would block.
             output = await process.read()
             return await process.wait(), output[:OUTPUT_LIMIT].decode(errors="replace").strip()
     finally:

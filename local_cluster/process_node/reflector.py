@@ -25,7 +25,7 @@ OnChange = Callable[[str, Object], None]
 
 
 class Reflector:
-    """Follows one collection and tells one callback."""
+    """Watches one collection and calls one callback."""
 
     def __init__(self, api: Api, path: str, on_change: OnChange, **selector: str) -> None:
         self._api = api

@@ -2,7 +2,7 @@
 
 The node carries a taint, so that only pods that ask for it come (see placement.py). The Lease
 is renewed every 10 s, as node-lifecycle-controller expects; the status is written when it is
-not what it should be, and once a minute. A node that somebody deleted is registered again.
+not what it should be, and once a minute. A deleted node is registered again.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Registration:
             self._written = now
         await self._renew_lease(node["metadata"]["uid"])
         # The API server gives the taint to every new node, and not every cluster runs the
-        # controller that takes it away.
+        # controller that removes it.
         taints = node["spec"].get("taints", [])
         if any(taint["key"] == NOT_READY for taint in taints):
             await self._replace_taints(node, [t for t in taints if t["key"] != NOT_READY])

@@ -46,7 +46,7 @@ class Reporter:
         """Report the status as it is now, if it is not what was reported last."""
 
         async def attempt() -> None:
-            # Computed at each attempt: after an outage the latest word counts.
+            # Computed at each attempt: after an outage the latest status counts.
             status = self._status(self._sent)
             if status != self._sent:
                 patch = {"metadata": {"uid": self._uid}, "status": status}

@@ -1,4 +1,4 @@
-"""What a pod's status says, computed from what its containers do. Pure.
+"""Computes the status of a pod from its containers. Pure.
 
 Containers are described by frozen views; `pod_status` turns them into the body of a status
 patch. Only conditions that a kubelet owns are in it, each with the time of its last change, so
@@ -160,7 +160,7 @@ def _conditions(pod: Object, view: PodView, sent: Object, now: datetime) -> list
                 "type": kind,
                 "status": status,
                 "lastTransitionTime": changed,
-                # In a patch, null takes away what an earlier report said.
+                # In a patch, null removes the value of an earlier report.
                 "reason": reason,
                 "message": message,
             }

@@ -29,7 +29,7 @@ class Volumes:
         return self._directory / "roots" / container
 
     def lock(self, container: str) -> Path:
-        """A file whose lock says that the container's process may still be there."""
+        """A file that is locked while the container's process may be running."""
         return self._directory / f"{container}.lock"
 
     async def refresh(self, facts: Facts) -> None:

@@ -16,7 +16,7 @@ EXTRA_SCHEDULERS = {
 
 
 def extra_scheduler(name: str) -> ExtraScheduler:
-    """Find a scheduler by its name, or say which there are."""
+    """Return a scheduler by its name, or raise an error that lists all names."""
     try:
         return EXTRA_SCHEDULERS[name]
     except KeyError:

@@ -23,11 +23,11 @@ class ExtraScheduler:
     """(collection path, manifest) of what it needs to find."""
     components: Started
     """Called with the directory of programs, the kubeconfig and the ports."""
-    ready_words: dict[str, str]
-    """By component: what its log says once it works."""
+    ready_message: dict[str, str]
+    """Log message of each component once it works."""
     files: Mapping[str, str] = field(default_factory=dict)
     """By path below the cluster's directory: what its programs read; `{kubeconfig}` is filled in."""
     ready_objects: tuple[tuple[str, Callable[[Object], bool]], ...] = ()
     """(collection path, condition): what one of the objects there is like once it works."""
     fixed_ports: tuple[int, ...] = ()
-    """Ports that it listens on whatever it is told; one instance can have them."""
+    """Ports that cannot be changed, so only one instance can run."""

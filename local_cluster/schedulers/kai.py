@@ -1,7 +1,7 @@
 """KAI: its scheduler and binder, with one unlimited queue. No operator or webhook.
 
 Its podgrouper is built too, and runs only where a test starts it to see what it does to gangs.
-Without the Topology CRD the scheduler hangs without a word, so all four are installed first.
+Without the Topology CRD the scheduler hangs silently, so all four are installed first.
 """
 
 from pathlib import Path
@@ -51,7 +51,7 @@ def _components(programs: Path, kubeconfig: Path, ports: Ports) -> tuple[Compone
 
 
 def podgrouper(programs: Path, kubeconfig: Path, *flags: str) -> Component:
-    """The program that makes PodGroups for pods of others, and takes over those that have one."""
+    """The program that creates PodGroups for all pods, and adopts existing ones."""
     command = (
         str(programs / "kai-podgrouper"),
         "--metrics-bind-address=0",
@@ -77,5 +77,5 @@ SCHEDULER = ExtraScheduler(
         (_QUEUES, _queue(QUEUE, ROOT_QUEUE)),
     ),
     components=_components,
-    ready_words={"kai-scheduler": "Start scheduling", "kai-binder": "Starting workers"},
+    ready_message={"kai-scheduler": "Start scheduling", "kai-binder": "Starting workers"},
 )

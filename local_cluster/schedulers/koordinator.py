@@ -1,8 +1,8 @@
 """Koordinator: its scheduler with the plugin for gangs, and nothing else of it.
 
-The scheduler waits without a word for CRDs that it does not find, also for those of plugins
-that are off, so they are installed first. Preemption is Kubernetes' own: that of the gang
-plugin, in v1.8, takes room for all members on the same node.
+The scheduler waits silently for missing CRDs, also for those of disabled plugins, so they are
+installed first. Preemption is that of Kubernetes: the gang plugin of v1.8 frees capacity for all
+members on the same node.
 """
 
 import json
@@ -54,7 +54,7 @@ def _components(programs: Path, kubeconfig: Path, ports: Ports) -> tuple[Compone
         "--secure-port=0",
         "--port=0",
         # With the first, a gang that does not fit is tried again without a pause, all day long;
-        # with the second, it keeps others from the room that it has found for a part of itself.
+        # with the second, it reserves the capacity that it found for a part of itself.
         "--feature-gates=SchedulerPopFromBackoffQ=false,NominatedNodeNameForExpectation=false",
         "--enable-network-topology-manager",
         "--v=3",
@@ -73,6 +73,6 @@ SCHEDULER = ExtraScheduler(
     ),
     objects=(),
     components=_components,
-    ready_words={"koord-scheduler": "Pod Group sync finished"},
+    ready_message={"koord-scheduler": "Pod Group sync finished"},
     files={_CONFIG: json.dumps(_configuration(), indent=2)},
 )

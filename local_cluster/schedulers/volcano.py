@@ -1,7 +1,7 @@
 """Volcano: its scheduler, and of its controllers the one that opens queues. No webhooks.
 
-Without the HyperNode CRD nothing is scheduled and nothing is said, so it is installed with
-the rest. The scheduler makes the queues `root` and `default` itself, but uses a queue only
+Without the HyperNode CRD no pod is scheduled and no error is logged, so it is installed with the
+rest. The scheduler makes the queues `root` and `default` itself, but uses a queue only
 once it is open, which is the queue controller's work.
 """
 
@@ -78,7 +78,7 @@ SCHEDULER = ExtraScheduler(
     ),
     objects=(),
     components=_components,
-    ready_words={"vc-scheduler": "Scheduler completes Initialization and start to run"},
+    ready_message={"vc-scheduler": "Scheduler completes Initialization and start to run"},
     files={_CONF: _CONF_TEXT},
     ready_objects=(("/apis/scheduling.volcano.sh/v1beta1/queues", _is_open),),
 )

@@ -1,9 +1,9 @@
 """YuniKorn: one process, which needs no CRDs; its configuration is a ConfigMap.
 
-It listens on a port that cannot be changed, on all interfaces, and goes on without it when
-somebody else has it; so that is looked at before. Applications are placed into the queue that
-they name, and rejected without one. Room is taken away from others only for a queue that has
-less than it is guaranteed, so one queue is guaranteed all; another is limited.
+It listens on a fixed port on all interfaces, and continues without it if the port is in use, so the
+port is checked before. Applications go to the queue that they name, and are rejected without one.
+YuniKorn preempts only for a queue below its guarantee, so one queue is guaranteed all capacity, and
+another is limited.
 """
 
 import json
@@ -82,6 +82,6 @@ SCHEDULER = ExtraScheduler(
         (f"/api/v1/namespaces/{NAMESPACE}/configmaps", _configuration()),
     ),
     components=_components,
-    ready_words={"yunikorn-scheduler": "scheduler state initialized"},
+    ready_message={"yunikorn-scheduler": "scheduler state initialized"},
     fixed_ports=(PORT,),
 )

@@ -1,1 +1,1 @@
-"""The workload nodes and their pods, played by kwok: no container runs, the API objects are real."""
+"""The workload nodes and their pods, simulated by kwok: API objects without containers."""

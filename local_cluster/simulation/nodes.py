@@ -1,4 +1,4 @@
-"""The simulated nodes as manifests: what they hold and where they stand."""
+"""The manifests of the simulated nodes: their capacity and topology."""
 
 from typing import Any
 

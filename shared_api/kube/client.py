@@ -18,7 +18,14 @@ from urllib.parse import urlencode
 from shared_api.kube import access
 from shared_api.kube.codec import Page, PartialObject, codec_for, encode
 from shared_api.kube.http.slots import Urgency
-from shared_api.kube.http.transport import JSON_TYPE, Limits, Line, Observer, Request, Transport
+from shared_api.kube.http.transport import (
+    JSON_TYPE,
+    ApiRequest,
+    ConnectionLimits,
+    Line,
+    Observer,
+    Transport,
+)
 from shared_api.kube.resources import Resource
 from shared_api.kube.retry import RetryPolicy
 
@@ -86,12 +93,12 @@ class Client:
         self,
         source: access.Access,
         *,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
         retry: RetryPolicy | None = None,
         observe: Observer | None = None,
         user_agent: str = USER_AGENT,
     ) -> None:
-        self._transport = Transport(source, limits or Limits(), observe, user_agent)
+        self._transport = Transport(source, limits or ConnectionLimits(), observe, user_agent)
         self._retry = retry or RetryPolicy()
         self._urgency = Urgency.GO_ON
 
@@ -138,7 +145,7 @@ class Client:
         metadata_only: bool = False,
     ) -> T:
         """Read one object."""
-        request = Request(
+        request = ApiRequest(
             "GET",
             resource.path(namespace, name),
             "GET",
@@ -162,7 +169,7 @@ class Client:
         token = ""
         while True:
             query = _query(selector, limit=limit, **{"continue": token})
-            request = Request(
+            request = ApiRequest(
                 "GET",
                 resource.path(namespace) + query,
                 "LIST",
@@ -190,7 +197,7 @@ class Client:
         A dry run goes through admission and validation, and stores nothing.
         """
         namespace, name = _identity(manifest)
-        request = Request(
+        request = ApiRequest(
             "POST",
             resource.path(namespace, name if subresource else None, subresource)
             + _query(
@@ -242,7 +249,7 @@ class Client:
         namespace, name = _identity(manifest)
         if not name:
             raise ValueError("an apply needs the name of an object")
-        request = Request(
+        request = ApiRequest(
             "PATCH",
             resource.path(namespace, name, subresource)
             + _query(
@@ -268,7 +275,7 @@ class Client:
         subresource: str | None = None,
     ) -> PartialObject:
         """Change parts of an object; a JSON patch is not repeated once it may have arrived."""
-        request = Request(
+        request = ApiRequest(
             "PATCH",
             resource.path(namespace, name, subresource)
             + _query(fieldManager=field_manager, fieldValidation="Strict"),
@@ -297,7 +304,7 @@ class Client:
         }
         if grace_period is not None:
             options["gracePeriodSeconds"] = grace_period
-        request = Request(
+        request = ApiRequest(
             "DELETE", resource.path(namespace, name), "DELETE", resource.plural, encode(options)
         )
         await self._send(request)
@@ -326,7 +333,7 @@ class Client:
             sendInitialEvents="true" if start.initial_events else "",
             resourceVersionMatch="NotOlderThan" if start.initial_events else "",
         )
-        request = Request(
+        request = ApiRequest(
             "GET",
             resource.path(namespace) + query,
             "WATCH",
@@ -337,9 +344,9 @@ class Client:
 
     async def raw(self, path: str) -> bytes:
         """Read a path that is no object, such as /version or /apis."""
-        return await self._send(Request("GET", path, "GET", "raw"))
+        return await self._send(ApiRequest("GET", path, "GET", "raw"))
 
-    async def _send(self, request: Request) -> bytes:
+    async def _send(self, request: ApiRequest) -> bytes:
         return await self._retry.run(
             lambda: self._transport.send(request, self._urgency), repeatable=request.repeatable
         )

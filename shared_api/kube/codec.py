@@ -55,19 +55,18 @@ class Projection(Protocol):
 T = TypeVar("T")
 
 
-def share(value: Projection, held: Projection | None) -> None:
-    """Let an object that is about to be kept share memory with the one that it replaces."""
+def share_memory(value: Projection) -> None:
+    """Let an object that is about to be cached share memory with equal parts of others."""
     if _shares(type(value)):
-        cast("Any", value).share_with(held)
+        cast("Any", value).share_memory()
     elif isinstance(value.metadata, Metadata):
-        before = None if held is None else held.metadata
-        value.metadata.share_with(before if isinstance(before, Metadata) else None)
+        value.metadata.share_memory()
 
 
 @functools.cache
 def _shares(kind: type) -> bool:
-    # Asked of the type, since a model looks for long before it says that it has no such attribute.
-    return hasattr(kind, "share_with")
+    # Asked of the type: a pydantic model takes long to find that it has no such attribute.
+    return hasattr(kind, "share_memory")
 
 
 class PartialObject(msgspec.Struct, frozen=True, gc=False):
@@ -136,7 +135,7 @@ class Codec(Generic[T]):
     """Decodes the three envelopes around one type of object; get it from `codec_for`."""
 
     def __init__(self, into: type[T]) -> None:
-        self._name = into.__name__
+        self._name = getattr(into, "KIND", into.__name__)
         self._is_partial = into is PartialObject
         self._validate: type[_ValidatesJson] | None = None
         item: type[Any] = into

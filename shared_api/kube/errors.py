@@ -30,12 +30,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from shared_api.truncation import truncated
+
 TEXT_LIMIT = 512
 CAUSES_LIMIT = 8
 RETRY_AFTER_LIMIT = 60.0
 
 
-class Verdict(enum.Enum):
+class ErrorAction(enum.Enum):
     """What a controller does after an error."""
 
     RETRY = "retry"
@@ -46,7 +48,7 @@ class Verdict(enum.Enum):
     """Only a change of what we send can help."""
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StatusCause(msgspec.Struct, frozen=True):
     """One reason of a refusal: a field and what is wrong with it."""
 
     reason: str = ""
@@ -54,14 +56,14 @@ class Cause(msgspec.Struct, frozen=True):
     field: str = ""
 
 
-class Details(msgspec.Struct, frozen=True, rename="camel"):
+class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     """The machine-readable part of a Status."""
 
     name: str = ""
     group: str = ""
     kind: str = ""
     uid: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: int = 0
 
 
@@ -71,7 +73,7 @@ class Status(msgspec.Struct, frozen=True):
     code: int = 0
     reason: str = ""
     message: str = ""
-    details: Details | None = None
+    details: StatusDetails | None = None
 
 
 class KubeError(Exception):
@@ -90,7 +92,7 @@ class ConnectionLost(TransportError):
     """The connection could not be made or broke."""
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
-        super().__init__(shorten(message))
+        super().__init__(truncated(message, TEXT_LIMIT))
         self.sent = sent
 
 
@@ -108,10 +110,15 @@ class ApiError(KubeError):
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
         self.code = status.code
         self.reason = status.reason[:TEXT_LIMIT]
-        self.message = shorten(status.message)
-        details = status.details or Details()
+        self.message = truncated(status.message, TEXT_LIMIT)
+        details = status.details or StatusDetails()
         causes = tuple(
-            Cause(cause.reason[:TEXT_LIMIT], shorten(cause.message), cause.field[:TEXT_LIMIT])
+            StatusCause(
+                *(
+                    truncated(text, TEXT_LIMIT)
+                    for text in (cause.reason, cause.message, cause.field)
+                )
+            )
             for cause in details.causes[:CAUSES_LIMIT]
         )
         self.details = msgspec.structs.replace(details, causes=causes)
@@ -226,28 +233,23 @@ def _redirect(location: str | None) -> str:
         place = ""
     place = "".join(char for char in place if char.isprintable()) or "nowhere"
     return (
-        f"the server redirects to {shorten(place, 200)}, which is not followed. "
+        f"the server redirects to {truncated(place, 200)}, which is not followed. "
         "Set the address of the API server itself, not that of a login page or gateway"
     )
 
 
-def classify(error: BaseException) -> Verdict:
+def classify(error: BaseException) -> ErrorAction:
     """Decide between retrying, waiting for an event and giving up."""
     match error:
         case Conflict() if error.details.kind == "resourcequotas":
             # Several creations at once have raised the usage of a quota; ours was not counted.
-            return Verdict.RETRY
+            return ErrorAction.RETRY
         case NotFound() | Conflict() | Gone():
-            return Verdict.WAIT_FOR_EVENT
+            return ErrorAction.WAIT_FOR_EVENT
         case Forbidden() if error.has_cause("NamespaceTerminating"):
-            return Verdict.WAIT_FOR_EVENT
+            return ErrorAction.WAIT_FOR_EVENT
         case Invalid() | ConfigError():
-            return Verdict.TERMINAL
+            return ErrorAction.TERMINAL
         case _:
             # Forbidden is retried: no watch of ours announces a new role or a raised quota.
-            return Verdict.RETRY
-
-
-def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Cut a text so that it can go into a log line."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+            return ErrorAction.RETRY

@@ -1,11 +1,10 @@
 """The metadata that every projection carries, kept small.
 
-Ten thousand pods repeat the same namespaces, labels and owners. Whoever keeps an object calls
-`share_with` first: what has not changed is taken over from the object that is replaced, and
-the rest is interned, so equal text is stored once and freed with its last user. Strings that
-are unique by nature (name, UID, resource version) are left alone, since interning them would
-cost memory. `managedFields` and the annotation in which kubectl keeps a second copy of the
-object are dropped.
+Ten thousand pods repeat the same namespaces, labels and owners. A cache calls `share_memory`
+before it keeps an object: equal text is interned, stored once and freed with its last user. That
+makes a cached pod three times smaller (docs/performance.md). Strings that are unique (name, UID,
+resource version) are not interned. `managedFields` and kubectl's annotation with a second copy of
+the object are dropped.
 """
 
 import functools
@@ -19,10 +18,10 @@ from msgspec.structs import force_setattr
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-# What recurs does so soon; the rest is of objects that are gone, and is kept in vain.
+# Objects with equal parts arrive close together; a larger cache would hold parts of deleted ones.
 @functools.lru_cache(maxsize=2048)
-def share(value: Hashable) -> Hashable:
-    """An equal value that is already in memory, if one was used lately."""
+def shared(value: Hashable) -> Hashable:
+    """Return an equal value that is already in memory, if one was used recently."""
     return value
 
 
@@ -36,7 +35,7 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedOwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Whom an object belongs to."""
 
     api_version: str
@@ -56,25 +55,18 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     generation: int = 0
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
-    owner_references: tuple[OwnerReference, ...] = ()
+    owner_references: tuple[ObservedOwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
 
-    def share_with(self, held: "Metadata | None") -> None:
-        """Keep once what is kept twice, before anybody else sees this object.
-
-        Comparing with what is held is cheaper than hashing, and most changes change little.
-        """
-        if held is not None and self.labels == held.labels:
-            force_setattr(self, "labels", held.labels)
-        elif self.labels:
+    def share_memory(self) -> None:
+        """Replace parts by equal ones of other objects, before this object is shown to anybody."""
+        if self.labels:
             texts = map(intern, self.labels), map(intern, self.labels.values())
             force_setattr(self, "labels", dict(zip(*texts, strict=True)))
-        if held is not None and self.owner_references == held.owner_references:
-            force_setattr(self, "owner_references", held.owner_references)
-        elif self.owner_references:
-            force_setattr(self, "owner_references", share(self.owner_references))
+        if self.owner_references:
+            force_setattr(self, "owner_references", shared(self.owner_references))
         force_setattr(self, "namespace", intern(self.namespace))
         if _LAST_APPLIED in self.annotations:
             annotations = {
@@ -93,7 +85,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         return self.deletion_timestamp is not None
 
     @property
-    def controller(self) -> OwnerReference | None:
+    def controller(self) -> ObservedOwnerReference | None:
         """The one owner that manages this object, if any."""
         for owner in self.owner_references:
             if owner.controller:

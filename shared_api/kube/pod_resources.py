@@ -39,7 +39,7 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     restart_policy: str = ""
 
 
-class Template(msgspec.Struct, frozen=True, rename="camel"):
+class PodResources(msgspec.Struct, frozen=True, rename="camel"):
     """A pod's spec, as far as it takes room."""
 
     containers: tuple[Container, ...] = ()
@@ -48,7 +48,7 @@ class Template(msgspec.Struct, frozen=True, rename="camel"):
     overhead: Amounts = {}
 
 
-def requests_of(template: Template) -> Sums:
+def requests_of(template: PodResources) -> Sums:
     """What each pod of a template asks for, by resource; NoQuantityError if a text is none."""
     going_on: Sums = {}
     peak: Sums = {}

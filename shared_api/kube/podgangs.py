@@ -14,57 +14,58 @@ import msgspec
 
 from shared_api import names
 from shared_api.kube.metadata import Metadata
+from shared_api.kube.pods import PodSchedulingGroup, PodWorkloadReference
 from shared_api.models import PodGangPhase
 
 
-class NamespacedName(msgspec.Struct, frozen=True, gc=False):
+class ObservedReference(msgspec.Struct, frozen=True, gc=False):
     """A reference to an object by name."""
 
     namespace: str
     name: str
 
 
-class TopologyPackConstraint(msgspec.Struct, frozen=True, gc=False):
+class ObservedPackConstraint(msgspec.Struct, frozen=True, gc=False):
     """Levels in which pods are kept together, as node label keys."""
 
     required: str | None = None
     preferred: str | None = None
 
 
-class GangTopologyConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedTopologyConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Placement of the pods of a gang, of several groups or of one group."""
 
-    pack_constraint: TopologyPackConstraint | None = None
+    pack_constraint: ObservedPackConstraint | None = None
 
 
-class PodGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedPodGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Pods of one PodClique."""
 
     name: str
-    pod_references: tuple[NamespacedName, ...]
+    pod_references: tuple[ObservedReference, ...]
     min_replicas: int
-    topology_constraint: GangTopologyConstraint | None = None
+    topology_constraint: ObservedTopologyConstraint | None = None
 
 
-class TopologyConstraintGroupConfig(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedTopologyGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Groups that are placed together inside the gang."""
 
     name: str
     pod_group_names: tuple[str, ...]
-    topology_constraint: GangTopologyConstraint | None = None
+    topology_constraint: ObservedTopologyConstraint | None = None
 
 
-class PodGangSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedPodGangSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The groups of a gang and how they are placed."""
 
-    podgroups: tuple[PodGroup, ...] = ()
-    topology_constraint: GangTopologyConstraint | None = None
-    topology_constraint_group_configs: tuple[TopologyConstraintGroupConfig, ...] = ()
+    podgroups: tuple[ObservedPodGroup, ...] = ()
+    topology_constraint: ObservedTopologyConstraint | None = None
+    topology_constraint_group_configs: tuple[ObservedTopologyGroup, ...] = ()
     priority_class_name: str | None = None
-    reuse_reservation_ref: NamespacedName | None = None
+    reuse_reservation_ref: ObservedReference | None = None
 
 
-class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """One aspect of a gang's current state."""
 
     type: str
@@ -75,63 +76,54 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     observed_generation: int | None = None
 
 
-class WorkloadReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Membership in a gang as Kubernetes 1.35 expresses it on a pod."""
-
-    name: str
-    pod_group: str
-    pod_group_replica_key: str | None = None
-
-
-class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Membership in a gang as Kubernetes 1.36 and later express it on a pod."""
-
-    pod_group_name: str
-
-
-class PodSpecPatch(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedPodSpecPatch(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The pod spec fields that a backend may set."""
 
     scheduler_name: str | None = None
     priority_class_name: str | None = None
-    workload_ref: WorkloadReference | None = None
-    scheduling_group: SchedulingGroup | None = None
+    workload_ref: PodWorkloadReference | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
-class PodPatch(msgspec.Struct, frozen=True, gc=False):
+class ObservedPodPatch(msgspec.Struct, frozen=True, gc=False):
     """What is added to a pod when it is created."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
-    spec: PodSpecPatch | None = None
+    spec: ObservedPodSpecPatch | None = None
 
 
-class PodPreparation(msgspec.Struct, frozen=True, gc=False):
+class ObservedPodPreparation(msgspec.Struct, frozen=True, gc=False):
     """How pods of one group are prepared, as somebody has published it."""
 
     name: str
-    members: PodPatch | None = None
-    surplus: PodPatch | None = None
+    members: ObservedPodPatch | None = None
+    surplus: ObservedPodPatch | None = None
 
 
-class PodGangStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObservedPodGangStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What is known about the gang."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ObservedCondition, ...] = ()
     incarnation: int | None = None
     placed_incarnation: int | None = None
     observed_generation: int | None = None
     phase: PodGangPhase = PodGangPhase.PENDING
     placement_score: float | None = None
-    pod_preparations: tuple[PodPreparation, ...] = ()
+    pod_preparations: tuple[ObservedPodPreparation, ...] = ()
 
 
-class PodGang(msgspec.Struct, frozen=True, gc=False):
+class ObservedPodGang(msgspec.Struct, frozen=True, gc=False):
     """Pods that are scheduled together or not at all."""
 
     API_VERSION: ClassVar[str] = f"{names.SCHEDULER_GROUP}/{names.VERSION}"
     KIND: ClassVar[str] = "PodGang"
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: PodGangSpec = PodGangSpec()
-    status: PodGangStatus | None = None
+    spec: ObservedPodGangSpec = ObservedPodGangSpec()
+    status: ObservedPodGangStatus | None = None
+
+    def condition(self, kind: str) -> ObservedCondition | None:
+        """The condition of this type, if the gang has one."""
+        conditions = self.status.conditions if self.status is not None else ()
+        return next((found for found in conditions if found.type == kind), None)

@@ -8,7 +8,10 @@ shared, as in `metadata`.
 import msgspec
 from msgspec.structs import force_setattr
 
-from shared_api.kube.metadata import Metadata, share
+from shared_api import names
+from shared_api.kube.metadata import Metadata, shared
+
+_ENDED = frozenset({"Failed", "Succeeded"})
 
 
 class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -27,7 +30,7 @@ class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     reason: str = ""
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
+class ContainerWaiting(msgspec.Struct, frozen=True, gc=False):
     """Why a container has not started."""
 
     reason: str = ""
@@ -36,7 +39,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
 class ContainerState(msgspec.Struct, frozen=True, gc=False):
     """At most one of the two; a running container has neither."""
 
-    waiting: Waiting | None = None
+    waiting: ContainerWaiting | None = None
     terminated: Terminated | None = None
 
 
@@ -60,15 +63,15 @@ class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
-class WorkloadReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class PodWorkloadReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The gang of a pod, as Kubernetes 1.35 has it."""
 
     name: str = ""
     pod_group: str = ""
-    pod_group_replica_key: str = ""
+    pod_group_replica_key: str | None = None
 
 
-class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class PodSchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The gang of a pod, as Kubernetes has it from 1.36 on."""
 
     pod_group_name: str = ""
@@ -80,8 +83,8 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
-    workload_ref: WorkloadReference | None = None
-    scheduling_group: SchedulingGroup | None = None
+    workload_ref: PodWorkloadReference | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -101,17 +104,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
-    def share_with(self, held: "Pod | None") -> None:
-        """Keep once what pods have in common, before anybody else sees this one."""
-        if held is None:
-            self.metadata.share_with(None)
-            force_setattr(self, "spec", share(self.spec))
-            force_setattr(self, "status", share(self.status))
-            return
-        self.metadata.share_with(held.metadata)
-        same_spec, same_status = self.spec == held.spec, self.status == held.status
-        force_setattr(self, "spec", held.spec if same_spec else share(self.spec))
-        force_setattr(self, "status", held.status if same_status else share(self.status))
+    def share_memory(self) -> None:
+        """Replace parts by equal ones of other pods, before this pod is shown to anybody."""
+        self.metadata.share_memory()
+        force_setattr(self, "spec", shared(self.spec))
+        force_setattr(self, "status", shared(self.status))
 
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of this type, if the pod has one."""
@@ -127,6 +124,44 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         return ready is not None and ready.status == "True"
 
     @property
+    def has_ended(self) -> bool:
+        """Tell whether all containers ended and none will be restarted."""
+        return self.status.phase in _ENDED
+
+    @property
+    def is_live(self) -> bool:
+        """Tell whether the pod counts: it has not ended and is not being deleted."""
+        return not self.metadata.is_terminating and not self.has_ended
+
+    @property
+    def is_bound(self) -> bool:
+        """Tell whether the pod is bound to a node."""
+        return self.spec.node_name != ""
+
+    @property
     def is_gated(self) -> bool:
-        """Tell whether any gate keeps the pod from being scheduled."""
+        """Tell whether any scheduling gate keeps the pod from being scheduled."""
         return bool(self.spec.scheduling_gates)
+
+    @property
+    def has_our_gate(self) -> bool:
+        """Tell whether the gate that core created the pod with is still there.
+
+        The annotation names that gate. On a pod without the annotation every gate counts.
+        """
+        created_with = self.metadata.annotations.get(names.ANNOTATION_PREPARATION, "")
+        gate, separator, _ = created_with.rpartition(":")
+        if not separator:
+            return self.is_gated
+        return any(found.name == gate for found in self.spec.scheduling_gates)
+
+    @property
+    def index(self) -> int | None:
+        """The index in the PodClique; None if the label is absent or malformed."""
+        label = self.metadata.labels.get(names.LABEL_POD_INDEX, "")
+        return int(label) if label.isdecimal() and label.isascii() else None
+
+    def is_member(self, minimum: int) -> bool:
+        """Tell whether a gang with this minimum requires the pod: its index is below it."""
+        index = self.index
+        return index is not None and index < minimum

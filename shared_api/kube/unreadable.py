@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from shared_api.kube.errors import shorten
 from shared_api.kube.metadata import Metadata
+from shared_api.truncation import truncated
 
 PROBLEM_LIMIT = 300
 TOO_DEEP = "nested too deeply; at most 150 levels are always read"
@@ -48,9 +48,6 @@ class Unreadable(msgspec.Struct, frozen=True):
             f"{kind} {self.metadata.name} cannot be read: {self.problem}."
             " Correct it or delete the object; until then its changes are ignored."
         )
-
-    def share_with(self, held: object) -> None:
-        """Nothing is shared: there are few of these."""
 
 
 def unreadable(text: bytes, error: Exception) -> Unreadable:
@@ -127,7 +124,7 @@ def problem_of(error: Exception) -> str:
 
 
 def _put(place: str, expected: str) -> str:
-    return shorten(f"{place}: {expected}" if place else expected, PROBLEM_LIMIT)
+    return truncated(f"{place}: {expected}" if place else expected, PROBLEM_LIMIT)
 
 
 def _status(text: bytes) -> bytes:

@@ -1,7 +1,6 @@
-"""The contract: the kinds that users, core and backends read and write.
+"""The API types that users, core and backends read and write. Import them from here.
 
-Import from here. The modules below are one per kind, with what only that kind needs; the
-CRDs in crds/ are generated from them.
+Each kind has a module. `crdgen` generates the CRDs in crds/ from these modules.
 """
 
 from shared_api.models.backend import (
@@ -16,16 +15,11 @@ from shared_api.models.backend import (
     SchedulerBackendStatus,
     SurplusRelease,
 )
-from shared_api.models.clique_template import (
-    CliqueSpec,
-    PodCliqueScalingGroupConfig,
-    PodCliqueTemplateSpec,
-)
+from shared_api.models.clique_template import PodCliqueScalingGroupConfig, PodCliqueTemplateSpec
 from shared_api.models.meta import (
     Condition,
     KubeModel,
     KubeObject,
-    LastError,
     NamespacedName,
     ObjectMeta,
     OwnerReference,
@@ -49,135 +43,31 @@ from shared_api.models.podclique import (
 )
 from shared_api.models.podcliquescalinggroup import (
     PodCliqueScalingGroup,
-    PodCliqueScalingGroupSpec,
     PodCliqueScalingGroupStatus,
     PodCliqueScalingGroupUpdateProgress,
     ReplicasSelectedToUpdate,
 )
-from shared_api.models.podcliqueset import (
-    CliqueStartupType,
-    HeadlessServiceConfig,
-    PodCliqueSet,
-    PodCliqueSetSpec,
-    PodCliqueSetTemplateSpec,
-    PodCliqueSetUpdateStrategy,
-    UpdateStrategyType,
-)
+from shared_api.models.podcliqueset import CliqueStartupType, PodCliqueSet, UpdateStrategyType
 from shared_api.models.podcliqueset_status import (
     GangPhase,
     PodCliqueSetStatus,
     PodCliqueSetUpdateProgress,
-    PodGangSummary,
     ReplicaUpdateProgress,
 )
 from shared_api.models.podgang import (
     GangTopologyConstraint,
     PodGang,
     PodGangPhase,
-    PodGangSpec,
     PodGangStatus,
     PodGroup,
     PodPreparation,
-    TopologyConstraintGroupConfig,
-    TopologyPackConstraint,
 )
 from shared_api.models.schema import JsonObject
 from shared_api.models.sharing import (
     MAX_CLAIMS,
     PodCliqueSetResourceSharingSpec,
-    PodCliqueSetSharingFilter,
-    ResourceClaimTemplateConfig,
     ResourceSharingScope,
     ResourceSharingSpec,
     ScalingGroupResourceSharingSpec,
-    ScalingGroupSharingFilter,
 )
-from shared_api.models.topology import (
-    ClusterTopologyBinding,
-    ClusterTopologyBindingSpec,
-    ClusterTopologyBindingStatus,
-    SchedulerTopologyBinding,
-    SchedulerTopologyStatus,
-    TopologyConstraint,
-    TopologyLevel,
-    TopologyPack,
-)
-
-__all__ = [
-    "MAX_CLAIMS",
-    "MAX_REPLICAS",
-    "PLACEHOLDERS",
-    "AfterBound",
-    "AutoScalingConfig",
-    "CliqueSpec",
-    "CliqueStartupType",
-    "ClusterTopologyBinding",
-    "ClusterTopologyBindingSpec",
-    "ClusterTopologyBindingStatus",
-    "Condition",
-    "GangPhase",
-    "GangTopologyConstraint",
-    "HeadlessServiceConfig",
-    "JsonObject",
-    "KubeModel",
-    "KubeObject",
-    "LastError",
-    "MemberLost",
-    "NamespacedName",
-    "ObjectMeta",
-    "OwnerReference",
-    "PodClique",
-    "PodCliqueScalingGroup",
-    "PodCliqueScalingGroupConfig",
-    "PodCliqueScalingGroupSpec",
-    "PodCliqueScalingGroupStatus",
-    "PodCliqueScalingGroupUpdateProgress",
-    "PodCliqueSet",
-    "PodCliqueSetResourceSharingSpec",
-    "PodCliqueSetSharingFilter",
-    "PodCliqueSetSpec",
-    "PodCliqueSetStatus",
-    "PodCliqueSetTemplateSpec",
-    "PodCliqueSetUpdateProgress",
-    "PodCliqueSetUpdateStrategy",
-    "PodCliqueSpec",
-    "PodCliqueStatus",
-    "PodCliqueTemplateSpec",
-    "PodCliqueUpdateProgress",
-    "PodGang",
-    "PodGangPhase",
-    "PodGangSpec",
-    "PodGangStatus",
-    "PodGangSummary",
-    "PodGroup",
-    "PodPatch",
-    "PodPatches",
-    "PodPreparation",
-    "PodPreparationSpec",
-    "PodSpecPatch",
-    "PodsSelectedToUpdate",
-    "PreparationMode",
-    "ProgramsRelease",
-    "ReleaseRules",
-    "ReplicaUpdateProgress",
-    "ReplicasSelectedToUpdate",
-    "ResourceClaimTemplateConfig",
-    "ResourceSharingScope",
-    "ResourceSharingSpec",
-    "ScalingGroupResourceSharingSpec",
-    "ScalingGroupSharingFilter",
-    "SchedulerBackend",
-    "SchedulerBackendSpec",
-    "SchedulerBackendStatus",
-    "SchedulerTopologyBinding",
-    "SchedulerTopologyStatus",
-    "SchedulingGroup",
-    "SurplusRelease",
-    "TopologyConstraint",
-    "TopologyConstraintGroupConfig",
-    "TopologyLevel",
-    "TopologyPack",
-    "TopologyPackConstraint",
-    "UpdateStrategyType",
-    "WorkloadReference",
-]
+from shared_api.models.topology import ClusterTopologyBinding, TopologyConstraint, TopologyPack

@@ -1,9 +1,8 @@
-"""SchedulerBackend: the record with which a backend registers itself at core.
+"""SchedulerBackend: the object with which a backend registers itself.
 
-A backend applies its record at start; the record stays when the backend is scaled to zero.
-It says as data everything that differs between schedulers and that core has to obey: how
-pods are prepared, which gate holds them, and when the gate may go. Core knows these words,
-and no scheduler.
+A backend applies its object at start. The object stays when the backend is scaled to zero. It
+contains all differences between schedulers that core must respect: how pods are prepared, which
+gate they are created with, and when core removes the gate. Core knows no scheduler by name.
 """
 
 from datetime import datetime
@@ -13,11 +12,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
-from shared_api.models.meta import Conditions, KubeModel, KubeObject, NamespacedName
+from shared_api.models.meta import KubeModel, KubeObject, KubeStatus, NamespacedName
 from shared_api.models.patch import RESERVED_KEYS, SCHEDULERS_KEYS, PodPatches
-from shared_api.models.schema import Int64, Markers, Rule, list_set, rules
+from shared_api.models.schema import Markers, Rule, forbidden, list_set, rules
 
-# All labels and annotations that a record has core set on pods, or remove from them.
+# All label and annotation keys that core sets on pods, or removes, for this backend.
 _KEYS = " + ".join(
     (
         *(
@@ -45,100 +44,97 @@ _QualifiedName = Annotated[
 
 
 class PreparationMode(StrEnum):
-    """Where the patch of a pod comes from."""
+    """Where the patches of pods are."""
 
     STATIC = "Static"
     PER_GANG = "PerGang"
 
 
 class PodPreparationSpec(PodPatches):
-    """How pods are prepared before they are created."""
+    """How core prepares pods before it creates them."""
 
     RULES: ClassVar = (
-        Rule(
-            check="self.mode == 'Static' || (!has(self.members) && !has(self.surplus))",
-            message="members and surplus belong to mode Static;"
+        forbidden(
+            "self.mode == 'Static' || (!has(self.members) && !has(self.surplus))",
+            "members and surplus belong to mode Static;"
             " with PerGang they are in status.podPreparations of each PodGang",
-            reason="FieldValueForbidden",
         ),
     )
 
     mode: PreparationMode
-    """Static: the patches below. PerGang: those in the status of the PodGang, which core waits for."""
+    """Static: core uses the patches in this object. PerGang: core waits for those in the PodGang's status."""
 
 
 class SurplusRelease(StrEnum):
-    """When pods above the minimum are released."""
+    """When core ungates pods above the minimum."""
 
     WITH_MEMBERS = "WithMembers"
     AFTER_SCHEDULED = "AfterScheduled"
 
 
 class ProgramsRelease(StrEnum):
-    """What comes first: the scheduler's own object or the release of the pods."""
+    """Whether the scheduler's own object exists before or after core ungates the pods."""
 
     BEFORE_RELEASE = "BeforeRelease"
     AFTER_RELEASE = "AfterRelease"
 
 
 class MemberLost(StrEnum):
-    """What is done about a member that is lost between release and placement of its gang."""
+    """What core does if a member is lost after it was ungated and before its gang is scheduled."""
 
     REPLACE = "Replace"
     RECREATE_GANG = "RecreateGang"
 
 
 class AfterBound(KubeModel):
-    """What is taken off a member once it is bound."""
+    """What core removes from a member once it is bound."""
 
     drop_annotations: Annotated[
         tuple[Annotated[str, Field(max_length=317)], ...], list_set(at_least=1, at_most=32)
     ]
-    """Keys of annotations that the scheduler must not find again when it is restarted."""
+    """Keys of annotations that the scheduler must not read again after a restart."""
 
 
 class ReleaseRules(KubeModel):
-    """When core lifts the gate, and what it does around that."""
+    """When core ungates pods, and what it does before and after."""
 
     surplus: SurplusRelease = SurplusRelease.WITH_MEMBERS
-    """WithMembers: surplus pods go with the gang. AfterScheduled: once its minimum is bound."""
+    """WithMembers: surplus pods are ungated with the gang. AfterScheduled: once its minimum is bound."""
 
     programs: ProgramsRelease = ProgramsRelease.BEFORE_RELEASE
-    """BeforeRelease: pods wait for the Programmed condition. AfterRelease: the backend waits for
-    every existing member to be released; pods then wait for Accepted, and for Programmed to be
-    withdrawn if all members of a gang were lost."""
+    """BeforeRelease: pods stay gated until Programmed is True. AfterRelease: pods stay gated until
+    Accepted is True, and the backend waits until every existing member is ungated. If all members of
+    a gang were lost, pods also wait until Programmed is removed."""
 
     member_lost: MemberLost = MemberLost.REPLACE
-    """Replace: only the lost member is created again. RecreateGang: all members that are not bound
-    are, and they wait for fresh preparation."""
+    """Replace: core recreates the lost member only. RecreateGang: core recreates all members that are
+    not bound, after the backend has prepared them again."""
 
     after_bound: AfterBound | None = None
-    """What is taken off a member once it is bound."""
+    """What core removes from a member once it is bound."""
 
 
 class SchedulerBackendSpec(KubeModel):
-    """What core has to know about a scheduler."""
+    """What core needs to know about a scheduler."""
 
     RULES: ClassVar = (
-        Rule(
-            check=f"!({_KEYS}).exists(k, {_IS_RESERVED})",
-            message="a backend may not set labels and annotations without a domain, or of"
+        forbidden(
+            f"!({_KEYS}).exists(k, {_IS_RESERVED})",
+            "a backend may not set labels and annotations without a domain, or of"
             " kubernetes.io, k8s.io and grove.io, other than those for scheduling",
-            reason="FieldValueForbidden",
         ),
-        Rule(
-            check=f"!has(self.podKeys) || ({_KEYS}).all(k, {_IS_LISTED})",
-            message="labels and annotations of patches and afterBound must be listed in podKeys",
-            field=".podKeys",
-            reason="FieldValueForbidden",
+        forbidden(
+            f"!has(self.podKeys) || ({_KEYS}).all(k, {_IS_LISTED})",
+            "labels and annotations of patches and afterBound must be listed in podKeys",
+            ".podKeys",
         ),
     )
 
     scheduler_names: Annotated[
         tuple[Annotated[str, Field(max_length=253)], ...], list_set(at_least=1, at_most=32)
     ]
-    """Names of pods' schedulers that the backend answers for; `*` and `?` are wildcards and the empty
-    string stands for pods that name none."""
+    """Values of a pod's schedulerName that the backend serves. `*` and `?` are wildcards. The empty
+    string matches pods without a schedulerName."""
 
     capabilities: Annotated[
         tuple[
@@ -147,50 +143,44 @@ class SchedulerBackendSpec(KubeModel):
         ],
         list_set(at_most=64),
     ] = ()
-    """What the scheduler can do, as found in this cluster. A gang that needs more is not accepted.
-    PlainScheduling: whoever runs this cluster wants gangs to be taken without Gang, pod by pod."""
+    """What the scheduler supports in this cluster. A gang that needs more is not accepted.
+    PlainScheduling: the administrator permits scheduling pod by pod where Gang is missing."""
 
     preparation: PodPreparationSpec
-    """How pods are prepared."""
+    """How core prepares pods."""
 
     pod_keys: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=317)], ...] | None,
         list_set(at_most=8),
     ] = None
-    """Labels and annotations that patches may set, here and in PodGangs: whole keys, or all keys of
-    a domain as `example.com/`. When absent, every key that is not reserved."""
+    """Labels and annotations that patches may set, in this object and in PodGangs: keys, or
+    `example.com/` for all keys of a domain. If absent, every key that is not reserved."""
 
     scheduling_gate: _QualifiedName
-    """Gate with which core creates the pods, and which core alone removes."""
+    """Scheduling gate that core creates the pods with. Only core removes it."""
 
     release: Annotated[ReleaseRules, Markers({"default": {}})] = Field(default_factory=ReleaseRules)
-    """When the gate goes."""
+    """When core removes the gate."""
 
     lease: NamespacedName | None = None
-    """Lease that the backend renews while it lives. Without one it is never alive."""
+    """Lease that the backend renews while it runs. Without a Lease the backend is never available."""
 
 
-class SchedulerBackendStatus(KubeModel):
-    """What is known about the backend."""
-
-    conditions: Conditions = ()
-    """Current state by aspect. The backend writes Ready, core writes Available."""
-
-    observed_generation: Int64 | None = None
-    """Generation of the spec that the status describes."""
+class SchedulerBackendStatus(KubeStatus):
+    """Observed state of the backend. The backend sets Ready, core sets Available."""
 
     last_heartbeat: datetime | None = None
-    """When the backend was last known to live."""
+    """When the backend last reported that it is running."""
 
     api_versions: Annotated[tuple[str, ...], list_set()] = ()
-    """API versions of the scheduler that were found served, the one in use among them."""
+    """API versions of the scheduler that the cluster serves."""
 
     dialect: str | None = None
-    """The API version, or variant of it, that is in use."""
+    """API version of the scheduler that the backend uses, or a variant of it."""
 
 
 class SchedulerBackend(KubeObject):
-    """A scheduler that gangs can be given to."""
+    """A scheduler that can schedule gangs."""
 
     RULES: ClassVar = (
         Rule(
@@ -204,7 +194,7 @@ class SchedulerBackend(KubeObject):
     KIND: ClassVar = "SchedulerBackend"
 
     spec: SchedulerBackendSpec
-    """What core has to know."""
+    """What core needs to know about the scheduler."""
 
     status: SchedulerBackendStatus | None = None
-    """Whether it works."""
+    """Observed state of the backend."""

@@ -1,18 +1,18 @@
-"""Fragments of CEL that keep the API server's cost estimate finite.
+"""CEL fragments that keep the API server's cost estimate finite.
 
-The server estimates a rule before it accepts it, from the bounds in the schema, and it
-follows those bounds only along plain paths. `x.?y.orValue([])` reads better than what is
-built here, but it hides the path and makes the estimate infinite.
+The server estimates the cost of a rule from the bounds in the schema before it accepts the CRD. It
+follows these bounds only along plain paths. So no fragment uses `x.?y.orValue([])`: it hides the
+path and makes the estimate infinite.
 """
 
 
 def each(path: str, variable: str, check: str) -> str:
-    """True when the optional list is absent or `check` holds for all of it."""
+    """True if the list is absent or `check` holds for all items."""
     return f"(!has({path}) || {path}.all({variable}, {check}))"
 
 
 def some(path: str, variable: str, check: str) -> str:
-    """True when the optional list is there and `check` holds for one of it."""
+    """True if the list is present and `check` holds for one item."""
     return f"(has({path}) && {path}.exists({variable}, {check}))"
 
 
@@ -22,12 +22,12 @@ def text(path: str) -> str:
 
 
 def items(path: str) -> str:
-    """The optional list, or the empty one; do not walk it, compare it."""
+    """The optional list, or the empty one. Only compare it: a loop over it has no finite cost."""
     return f"(has({path}) ? {path} : [])"
 
 
 def number(path: str, otherwise: str) -> str:
-    """The optional number, or another."""
+    """The optional number, or `otherwise`."""
     return f"(has({path}) ? {path} : {otherwise})"
 
 
@@ -37,5 +37,5 @@ def entry(path: str, key: str) -> str:
 
 
 def unchanged(value: str) -> str:
-    """True when an expression about `self` gives the same for `oldSelf`."""
+    """True if an expression has the same value for `self` and `oldSelf`."""
     return f"{value} == {value.replace('self.', 'oldSelf.')}"

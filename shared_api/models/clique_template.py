@@ -1,8 +1,7 @@
-"""The two building blocks of a PodCliqueSet template: cliques and scaling groups.
+"""The cliques and scaling groups of a PodCliqueSet template.
 
-Checks that need one clique or one group are attached here; those that look across them are
-in `template_rules`. Both lists are keyed by name, so `oldSelf` of an item is the item of the
-same name, wherever it stood in the list.
+Rules about one clique or one group are here. Rules about several are in `template_rules`. Both
+lists are keyed by name, so `oldSelf` of an item is the item with the same name.
 """
 
 from typing import Annotated, ClassVar
@@ -19,7 +18,7 @@ from shared_api.models.podclique import (
     PositiveInt32,
     Replicas,
 )
-from shared_api.models.schema import Rule, list_map, list_set, rules
+from shared_api.models.schema import Rule, forbidden, list_map, list_set, rules
 from shared_api.models.sharing import (
     FIXED_SHARING,
     MAX_SHARED,
@@ -29,7 +28,7 @@ from shared_api.models.sharing import (
 from shared_api.models.topology import FIXED_TOPOLOGY, TopologyConstraint
 
 MAX_CLIQUES = 64
-"""Bound of the cliques, and so of everything that is named per clique, in one set."""
+"""Maximum of cliques, and of scaling groups, in one set."""
 
 _DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
@@ -47,18 +46,14 @@ ChildName = Annotated[
 
 
 def _fixed(field: str, check: str | None = None, *, name: str | None = None) -> Rule:
-    return Rule(
-        check=check or f"self.{field} == oldSelf.{field}",
-        message=f"{name or field} is fixed at creation",
-        field=f".{field}",
-        reason="FieldValueForbidden",
-    )
+    check = check or f"self.{field} == oldSelf.{field}"
+    return forbidden(check, f"{name or field} is fixed at creation", f".{field}")
 
 
 _MNNVL = entry("self.annotations", names.ANNOTATION_MNNVL_GROUP)
 
 MNNVL_RULES = (
-    # Not one regular expression: the estimate multiplies its length by that of the annotation.
+    # Not one regular expression: its estimated cost is its length times that of the annotation.
     Rule(
         check=f"[{_MNNVL}].all(v, v.matches('^[a-z0-9-]*$') && size(v) <= 63"
         " && !v.startsWith('-') && !v.endsWith('-'))",
@@ -66,11 +61,10 @@ MNNVL_RULES = (
         " of at most 63 lower-case letters, digits and '-'",
         field=".annotations",
     ),
-    Rule(
-        check=unchanged(_MNNVL),
-        message=f"annotation {names.ANNOTATION_MNNVL_GROUP} is fixed at creation",
-        field=".annotations",
-        reason="FieldValueForbidden",
+    forbidden(
+        unchanged(_MNNVL),
+        f"annotation {names.ANNOTATION_MNNVL_GROUP} is fixed at creation",
+        ".annotations",
     ),
 )
 
@@ -100,21 +94,19 @@ class CliqueSpec(PodCliqueSpec):
                 self.replicas, {_MIN_REPLICAS}])""",
             field=".autoScalingConfig.maxReplicas",
         ),
-        Rule(
-            check="!has(self.podSpec.nodeName) || self.podSpec.nodeName == ''",
-            message="nodeName must be empty: a pod that is bound by hand is no member of a gang",
-            field=".podSpec.nodeName",
-            reason="FieldValueForbidden",
+        forbidden(
+            "!has(self.podSpec.nodeName) || self.podSpec.nodeName == ''",
+            "nodeName must be empty: a pod that is bound by hand is no member of a gang",
+            ".podSpec.nodeName",
         ),
-        Rule(
-            check="!has(self.podSpec.topologySpreadConstraints)"
+        forbidden(
+            "!has(self.podSpec.topologySpreadConstraints)"
             " || size(self.podSpec.topologySpreadConstraints) == 0",
-            message="topologySpreadConstraints must be empty: use topologyConstraint of the clique",
-            field=".podSpec.topologySpreadConstraints",
-            reason="FieldValueForbidden",
+            "topologySpreadConstraints must be empty: use topologyConstraint of the clique",
+            ".podSpec.topologySpreadConstraints",
         ),
         _fixed("roleName"),
-        # Absent means "all": then it follows replicas, and saying the number aloud changes nothing.
+        # If absent, it equals replicas. So setting it to the number of replicas is no change.
         _fixed(
             "minAvailable",
             "(!has(self.minAvailable) && !has(oldSelf.minAvailable))"
@@ -150,7 +142,7 @@ class PodCliqueTemplateSpec(KubeModel):
     """Annotations of the PodClique and its pods."""
 
     topology_constraint: TopologyConstraint | None = None
-    """Placement of the clique's pods."""
+    """Topology constraint of the clique's pods."""
 
     resource_sharing: Annotated[
         tuple[ResourceSharingSpec, ...], list_map("name", at_most=MAX_SHARED)
@@ -158,11 +150,11 @@ class PodCliqueTemplateSpec(KubeModel):
     """Claims that the clique's pods share."""
 
     spec: CliqueSpec
-    """The pods."""
+    """Spec of the PodClique."""
 
 
 class PodCliqueScalingGroupConfig(KubeModel):
-    """Cliques that are scaled together, each copy as one unit."""
+    """Cliques that are scaled together. Each replica of the group has all of them."""
 
     RULES: ClassVar = (
         MIN_WITHIN_REPLICAS,
@@ -205,19 +197,19 @@ class PodCliqueScalingGroupConfig(KubeModel):
         tuple[Annotated[str, Field(max_length=63)], ...],
         list_set(at_least=1, at_most=MAX_CLIQUES),
     ]
-    """The cliques of one copy; each clique belongs to at most one group."""
+    """Cliques of one replica of the group. A clique belongs to at most one group."""
 
     annotations: AnnotationMap = Field(default_factory=dict)
     """Annotations of the PodCliqueScalingGroup."""
 
     replicas: Replicas = 1
-    """Number of copies at creation."""
+    """Number of replicas at creation."""
 
     min_available: PositiveInt32 = 1
-    """Copies that belong to the base gang; every further one is a gang of its own."""
+    """Replicas that belong to the base gang. Every other replica is a gang of its own."""
 
     scale_config: AutoScalingConfig | None = None
-    """Automatic scaling of the group."""
+    """HorizontalPodAutoscaler of the group."""
 
     resource_sharing: Annotated[
         tuple[ScalingGroupResourceSharingSpec, ...], list_map("name", at_most=MAX_SHARED)
@@ -225,4 +217,4 @@ class PodCliqueScalingGroupConfig(KubeModel):
     """Claims that pods of the group share."""
 
     topology_constraint: TopologyConstraint | None = None
-    """Placement of the pods of each copy."""
+    """Topology constraint of the pods of each replica."""

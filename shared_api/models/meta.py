@@ -1,8 +1,7 @@
-"""What every kind of the contract shares: the model base, metadata and conditions.
+"""What all kinds share: the base classes, metadata, conditions and status.
 
-Models are frozen values. They read what the API server sends (unknown fields of a newer
-version are left alone, so they are not carried along) and write only the fields that were
-given, which is what server-side apply wants: a field that nobody set is owned by nobody.
+Models are frozen values. They drop unknown fields when they read an object. They write only the
+fields that were set, because server-side apply makes the writer the owner of every field it sends.
 """
 
 from datetime import datetime
@@ -43,18 +42,18 @@ class KubeModel(BaseModel):
     ) -> JsonSchemaValue:
         schema = handler(core_schema)
         if cls.RULES:
-            # Assigned, not appended: pydantic may come by more than once for one class.
+            # Assigned, not appended: pydantic may call this more than once per class.
             resolved = handler.resolve_ref_schema(schema)
             resolved[VALIDATIONS] = [rule.to_json() for rule in cls.RULES]
         return schema
 
     def manifest(self) -> JsonObject:
-        """The JSON of the fields that were set, under the names that the API server knows."""
+        """Return the fields that were set as JSON, with camelCase keys."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class OwnerReference(KubeModel):
-    """The object that an object goes away with."""
+    """The object whose deletion deletes this object."""
 
     api_version: str
     kind: str
@@ -90,21 +89,21 @@ class KubeObject(KubeModel):
     API_VERSION: ClassVar[str]
     KIND: ClassVar[str]
 
-    # The server has its own schema for metadata; only name may be restated, for rules to point at.
+    # The server has its own schema for metadata. A CRD may repeat only `name`, so that rules read it.
     metadata: Annotated[ObjectMeta, Structural(_METADATA)] = Field(default_factory=ObjectMeta)
 
     @classmethod
     def parse(cls, raw: bytes | str) -> Self:
-        """Decode one object as the API server sends it."""
+        """Decode an object that the API server sent."""
         return cls.model_validate_json(raw)
 
     def manifest(self) -> JsonObject:
-        """The object as it is applied, type first."""
+        """Return the object as it is applied."""
         return {"apiVersion": self.API_VERSION, "kind": self.KIND, **super().manifest()}
 
 
 class Condition(KubeModel):
-    """One aspect of an object's current state, in the form that all Kubernetes tools know."""
+    """One aspect of an object's current state, as in metav1.Condition."""
 
     type: Annotated[
         str,
@@ -114,48 +113,58 @@ class Condition(KubeModel):
             r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
         ),
     ]
-    """Name of the aspect, in CamelCase."""
+    """Type of the condition, in CamelCase."""
 
     status: Literal["True", "False", "Unknown"]
-    """Whether the aspect holds."""
+    """True, False or Unknown."""
 
     reason: Annotated[
         str,
         Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
     ]
-    """One CamelCase word that programs can rely on."""
+    """Reason of the last transition as one CamelCase word, for programs."""
 
     message: Annotated[str, Field(max_length=32768)]
-    """The same for people, with numbers."""
+    """Details for people: what is wrong, why, and what to do."""
 
     last_transition_time: datetime
-    """When status last changed."""
+    """When the status of the condition last changed."""
 
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
-    """Generation of the spec that this was concluded from."""
+    """Generation of the spec that the condition is based on."""
 
     def after(self, previous: "Condition | None") -> "Condition":
-        """This condition, dated from when its status last changed and not from this look at it."""
+        """Return this condition with the transition time of `previous` if the status is the same."""
         if previous is None or previous.status != self.status:
             return self
         return self.model_copy(update={"last_transition_time": previous.last_transition_time})
 
 
 Conditions = Annotated[tuple[Condition, ...], list_map("type")]
-"""Keyed by type, so that each writer applies its own types and cannot erase another's."""
+"""Keyed by type: each writer applies its own types and cannot remove those of another writer."""
+
+
+class KubeStatus(KubeModel):
+    """What every status has."""
+
+    conditions: Conditions = ()
+    """Current state by condition type."""
+
+    observed_generation: Int64 | None = None
+    """Generation of the spec that the status describes."""
 
 
 class LastError(KubeModel):
-    """A failure of a reconciliation that a person may have to act on."""
+    """A failed reconciliation that may require manual action."""
 
     code: str
-    """Stable code of the failure."""
+    """Code of the error."""
 
     description: str
     """What went wrong."""
 
     observed_at: datetime
-    """When it was seen."""
+    """When the error occurred."""
 
 
 class NamespacedName(KubeModel):
@@ -174,7 +183,7 @@ _LabelValue = Annotated[
     str,
     Field(max_length=63, pattern=r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"),
 ]
-# The server takes 256 KiB of annotations in all; the bound makes rules about one of them finite.
+# The server accepts 256 KiB of annotations per object. The bound gives rules a finite cost.
 _AnnotationValue = Annotated[str, Field(max_length=262144)]
 
 _LABEL_KEYS = Rule(

@@ -1,10 +1,9 @@
-"""PodPatch: what a scheduler needs on a pod, as data that core applies without reading it.
+"""PodPatch: what a scheduler needs on a pod. Core applies it without interpreting it.
 
-Most of these fields are immutable on a pod, so they must be known before it is created. A
-value may contain the placeholders `{namespace}`, `{gang}`, `{gangUID}`, `{incarnation}`,
-`{group}` and `{index}`; exactly these tokens are replaced and every other brace stands for
-itself, so JSON in an annotation needs no escaping. There is no logic in a patch: a scheduler that needs some
-publishes patches per gang.
+Most of these fields are immutable on a pod, so they must be known before core creates it. A value
+may contain the placeholders `{namespace}`, `{gang}`, `{gangUID}`, `{incarnation}`, `{group}` and
+`{index}`. Core replaces exactly these tokens, so JSON in an annotation needs no escaping. A patch
+has no logic: a backend that needs logic publishes one patch per gang.
 """
 
 from typing import Annotated
@@ -12,39 +11,38 @@ from typing import Annotated
 from pydantic import Field
 
 from shared_api.models.meta import KubeModel
-from shared_api.models.schema import Markers, Rule, rules
+from shared_api.models.schema import Markers, forbidden, rules
 
 PLACEHOLDERS = ("{namespace}", "{gang}", "{gangUID}", "{incarnation}", "{group}", "{index}")
 
-# Keys of Kubernetes' domains and of ours, and keys without a domain: by those, Services and
-# NetworkPolicies of users select pods. CEL and Python both read these expressions.
+# Keys of Kubernetes' domains, of grove.io, and without a domain. Users' Services and
+# NetworkPolicies select pods by them. CEL and Python both use these expressions.
 RESERVED_KEYS = r"^([^/]*|([^/]*[.])?(kubernetes[.]io|k8s[.]io|grove[.]io)/.*)$"
 SCHEDULERS_KEYS = (
     r"^(pod-group[^/]*|([^/]*[.])?scheduling([.]sigs)?[.]k8s[.]io/.*|scheduler[.]grove[.]io/.*)$"
 )
-"""Those of the reserved keys that are for schedulers."""
+"""Reserved keys that a backend may set, because they are for schedulers."""
 SYSTEM_CLASSES = "system-"
-"""What the names of Kubernetes' own priority classes begin with."""
+"""Prefix of the names of Kubernetes' own priority classes."""
 
 _Text = Annotated[str, Field(min_length=1, max_length=253)]
-# Not checked as labels: a value is one only after its placeholders are replaced.
+# Not checked as labels: a value becomes valid only when its placeholders are replaced.
 _TextMap = Annotated[
     dict[str, str], Markers({"x-kubernetes-map-type": "granular", "maxProperties": 32})
 ]
 _PriorityClass = Annotated[
     _Text,
     rules(
-        Rule(
-            check=f"!self.startsWith('{SYSTEM_CLASSES}')",
-            message="priority classes of the system cannot be given to pods by a backend",
-            reason="FieldValueForbidden",
+        forbidden(
+            f"!self.startsWith('{SYSTEM_CLASSES}')",
+            "priority classes of the system cannot be given to pods by a backend",
         )
     ),
 ]
 
 
 class WorkloadReference(KubeModel):
-    """Membership in a gang as Kubernetes 1.35 expresses it on a pod."""
+    """Membership in a gang on a pod of Kubernetes 1.35."""
 
     name: _Text
     """Name of the Workload."""
@@ -53,24 +51,24 @@ class WorkloadReference(KubeModel):
     """Name of the pod group in the Workload."""
 
     pod_group_replica_key: _Text | None = None
-    """Tells replicas of the pod group apart."""
+    """Key that distinguishes replicas of the pod group."""
 
 
 class SchedulingGroup(KubeModel):
-    """Membership in a gang as Kubernetes 1.36 and later express it on a pod."""
+    """Membership in a gang on a pod of Kubernetes 1.36 and later."""
 
     pod_group_name: _Text
     """Name of the PodGroup."""
 
 
 class PodSpecPatch(KubeModel):
-    """The pod spec fields that a backend may set, and no others."""
+    """The only pod spec fields that a backend may set."""
 
     scheduler_name: _Text | None = None
-    """Scheduler of the pod."""
+    """Name of the scheduler."""
 
     priority_class_name: _PriorityClass | None = None
-    """Priority class of the pod, for schedulers that want it equal in the whole gang."""
+    """Priority class, for schedulers that need the same one in the whole gang."""
 
     workload_ref: WorkloadReference | None = None
     """spec.workloadRef of the pod."""
@@ -80,7 +78,7 @@ class PodSpecPatch(KubeModel):
 
 
 class PodPatch(KubeModel):
-    """What is added to a pod when it is created; it wins over the user's template."""
+    """What core adds to a pod when it creates it. It overrides the user's template."""
 
     labels: _TextMap = Field(default_factory=dict)
     """Labels of the pod."""
@@ -92,22 +90,22 @@ class PodPatch(KubeModel):
     """Fields of the pod's spec."""
 
 
-# Atomic: merged field by field, a patch that loses all of its fields and stays as an empty one,
-# which means something, becomes null in the server's hands, and the server then refuses it.
+# Atomic: an empty patch has a meaning. If server-side apply merged patches field by field, a patch
+# that loses its last field would become null, and the server would refuse it.
 _Whole = Annotated[PodPatch | None, Markers({"x-kubernetes-map-type": "atomic"})]
 
 
 class PodPatches(KubeModel):
-    """The patches of the pods of a group, by what a pod is to its gang."""
+    """The patches of the pods of a group: members and surplus pods."""
 
     members: _Whole = None
     """For pods whose index is below minReplicas of their group."""
 
     surplus: _Whole = None
-    """For the other pods; as members when absent, nothing when empty."""
+    """For the other pods. If absent, `members` applies; if empty, nothing."""
 
     def of_pod(self, index: int, min_replicas: int) -> PodPatch:
-        """The patch of the pod with this index in its group."""
+        """Return the patch of the pod with this index in its group."""
         if index >= min_replicas and self.surplus is not None:
             return self.surplus
         return self.members or PodPatch()

@@ -1,8 +1,8 @@
 """PodClique: the pods of one role.
 
-Core creates PodCliques from a PodCliqueSet and writes everything in them but `replicas`,
-which belongs to whoever scales the clique. The same spec, with more rules, is the template
-of a clique in the set.
+Core creates PodCliques from a PodCliqueSet and writes every field except `replicas`, which
+belongs to users and autoscalers. The same spec, with more rules, is a clique's template in the
+set.
 """
 
 from datetime import datetime
@@ -11,16 +11,16 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
-from shared_api.models.meta import Conditions, KubeModel, KubeObject, LastError
+from shared_api.models.meta import KubeModel, KubeObject, KubeStatus, LastError
 from shared_api.models.podspec import PodSpec
-from shared_api.models.schema import Int32, Int64, Markers, Opaque, Rule, list_atomic, list_set
+from shared_api.models.schema import Int32, Markers, Opaque, Rule, list_atomic, list_set
 
 Count = Annotated[Int32, Field(ge=0)]
 PositiveInt32 = Annotated[Int32, Field(ge=1)]
 
 MAX_REPLICAS = 10_000
-"""Of one clique, scaling group or set: a number with a digit too many is refused."""
-# For the server alone: who reads must not fail at what was stored before there was a limit.
+"""Maximum of one clique, scaling group or set, so that a number with an extra digit is refused."""
+# Only in the schema: Python must still read objects that were stored before the limit existed.
 _AT_MOST = Markers({"maximum": MAX_REPLICAS})
 Replicas = Annotated[PositiveInt32, _AT_MOST]
 SetReplicas = Annotated[Count, _AT_MOST]
@@ -37,16 +37,16 @@ MIN_WITHIN_REPLICAS = Rule(
 
 
 class AutoScalingConfig(KubeModel):
-    """A HorizontalPodAutoscaler that is created along."""
+    """The HorizontalPodAutoscaler that core creates."""
 
     min_replicas: PositiveInt32 | None = None
-    """Lower bound; replicas when absent. Not below minAvailable."""
+    """Lower bound, at least minAvailable. Defaults to replicas."""
 
     max_replicas: PositiveInt32
     """Upper bound."""
 
     metrics: Annotated[tuple[Opaque, ...], list_atomic()] = ()
-    """What to scale on, as in autoscaling/v2."""
+    """Metrics to scale on, as in autoscaling/v2."""
 
 
 class PodCliqueSpec(KubeModel):
@@ -55,81 +55,79 @@ class PodCliqueSpec(KubeModel):
     RULES: ClassVar[tuple[Rule, ...]] = (MIN_WITHIN_REPLICAS,)
 
     role_name: Annotated[str, Field(max_length=253)]
-    """What the pods do; unique among the cliques of a set."""
+    """Role of the pods, unique among the cliques of a set."""
 
     pod_spec: PodSpec
-    """Spec of the pods, as in a Pod. It is stored as written, and checked in full when pods are created."""
+    """Spec of the pods, as in a Pod. It is stored as written and validated when core creates the pods."""
 
     replicas: Replicas = 1
     """Number of pods."""
 
     min_available: PositiveInt32 | None = None
-    """Number of pods without which the gang is not started, and is terminated; replicas when absent."""
+    """Number of pods that the gang needs to start. Below it the gang is terminated. Defaults to replicas."""
 
     starts_after: Annotated[tuple[Annotated[str, Field(max_length=253)], ...], list_set()] = ()
     """PodCliques whose minAvailable pods must be ready before these pods start their containers."""
 
     auto_scaling_config: AutoScalingConfig | None = None
-    """Automatic scaling of the clique; not for cliques of a scaling group."""
+    """HorizontalPodAutoscaler of the clique. Not allowed for cliques of a scaling group."""
 
     @property
     def minimum(self) -> int:
-        """Pods that the gang needs: minAvailable, or all of them when it is not said."""
+        """Number of pods that the gang needs: minAvailable, or replicas if it is absent."""
         return self.replicas if self.min_available is None else self.min_available
 
 
 class PodsSelectedToUpdate(KubeModel):
-    """Ready pods that an update replaces one after the other."""
+    """Ready pods that an update replaces one by one."""
 
     current: str
     """Name of the pod that is being replaced."""
 
     completed: Annotated[tuple[str, ...], list_atomic()] = ()
-    """Names of the pods that were replaced."""
+    """Names of the pods that have been replaced."""
 
 
 class PodCliqueUpdateProgress(KubeModel):
     """An update of the clique's pods."""
 
     update_started_at: datetime | None = None
-    """When the update began."""
+    """When the update started."""
 
     update_ended_at: datetime | None = None
     """When the last pod was replaced."""
 
     pod_clique_set_generation_hash: str
-    """Hash of the set's templates that the update leads to."""
+    """Hash of the set's templates after the update."""
 
     pod_template_hash: str
-    """Hash of the clique's template that the update leads to."""
+    """Hash of the clique's template after the update."""
 
     ready_pods_selected_to_update: PodsSelectedToUpdate | None = None
-    """Ready pods in the order in which they are replaced."""
+    """Ready pods that are being or have been replaced."""
 
 
-class PodCliqueStatus(KubeModel):
-    """What is known about the clique."""
-
-    conditions: Conditions = ()
-    """Current state by aspect."""
-
-    observed_generation: Int64 | None = None
-    """Generation of the spec that the status describes."""
+class WorkloadStatus(KubeStatus):
+    """What the statuses of sets, scaling groups and cliques share."""
 
     last_errors: LastErrors = ()
-    """Failures that are still in force."""
+    """Errors of the last reconciliation."""
+
+
+class PodCliqueStatus(WorkloadStatus):
+    """Observed state of the clique."""
 
     replicas: Count = 0
-    """Pods that exist and are not terminating."""
+    """Pods that are not terminating."""
 
     ready_replicas: Count = 0
     """Pods that are ready."""
 
     updated_replicas: Count = 0
-    """Pods of the current template."""
+    """Pods that have the current template."""
 
     schedule_gated_replicas: Count = 0
-    """Pods that are held by a scheduling gate."""
+    """Pods that have a scheduling gate."""
 
     scheduled_replicas: Count = 0
     """Pods that are bound to a node."""
@@ -138,10 +136,10 @@ class PodCliqueStatus(KubeModel):
     """Label selector of the pods, for autoscalers."""
 
     current_pod_clique_set_generation_hash: str | None = None
-    """Hash of the set's templates that the pods are of."""
+    """Hash of the set's templates that the pods have."""
 
     current_pod_template_hash: str | None = None
-    """Hash of the clique's template that the pods are of."""
+    """Hash of the clique's template that the pods have."""
 
     update_progress: PodCliqueUpdateProgress | None = None
     """The latest update."""
@@ -154,7 +152,7 @@ class PodClique(KubeObject):
     KIND: ClassVar = "PodClique"
 
     spec: PodCliqueSpec
-    """The pods."""
+    """Desired state of the pods."""
 
     status: PodCliqueStatus | None = None
-    """How they are."""
+    """Observed state of the pods."""

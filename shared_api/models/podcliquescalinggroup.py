@@ -1,7 +1,7 @@
 """PodCliqueScalingGroup: cliques that are scaled together.
 
-Core creates one per group of a PodCliqueSet and replica, and writes everything in it but
-`replicas`, which belongs to whoever scales the group.
+Core creates one for each group and replica of a PodCliqueSet. It writes every field except
+`replicas`, which belongs to users and autoscalers.
 """
 
 from datetime import datetime
@@ -10,93 +10,84 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
-from shared_api.models.meta import Conditions, KubeModel, KubeObject
+from shared_api.models.meta import KubeModel, KubeObject
 from shared_api.models.podclique import (
     MIN_WITHIN_REPLICAS,
     Count,
-    LastErrors,
     PositiveInt32,
     Replicas,
+    WorkloadStatus,
 )
-from shared_api.models.schema import Int32, Int64, list_atomic, list_set
+from shared_api.models.schema import Int32, list_atomic, list_set
 
 
 class PodCliqueScalingGroupSpec(KubeModel):
-    """A number of copies of a group of cliques."""
+    """A number of replicas of a group of cliques."""
 
     RULES: ClassVar = (MIN_WITHIN_REPLICAS,)
 
     replicas: Replicas = 1
-    """Number of copies."""
+    """Number of replicas."""
 
     min_available: PositiveInt32 = 1
-    """Copies that belong to the base gang; every further one is a gang of its own."""
+    """Replicas that belong to the base gang. Every other replica is a gang of its own."""
 
     clique_names: Annotated[tuple[Annotated[str, Field(max_length=63)], ...], list_set(at_least=1)]
-    """The cliques of one copy, by their names in the PodCliqueSet."""
+    """Cliques of one replica, by their names in the PodCliqueSet."""
 
 
 class ReplicasSelectedToUpdate(KubeModel):
-    """Available replicas that an update replaces one after the other."""
+    """Available replicas that an update replaces one by one."""
 
     current: Int32
     """Index of the replica that is being replaced."""
 
     completed: Annotated[tuple[Int32, ...], list_atomic()] = ()
-    """Indexes of the replicas that were replaced."""
+    """Indexes of the replicas that have been replaced."""
 
 
 class PodCliqueScalingGroupUpdateProgress(KubeModel):
     """An update of the group's replicas."""
 
     update_started_at: datetime
-    """When the update began."""
+    """When the update started."""
 
     update_ended_at: datetime | None = None
     """When the last replica was replaced."""
 
     pod_clique_set_generation_hash: str
-    """Hash of the set's templates that the update leads to."""
+    """Hash of the set's templates after the update."""
 
     updated_pod_cliques_count: Count = 0
-    """PodCliques of the current template."""
+    """PodCliques that have the current templates."""
 
     total_pod_cliques_count: Count = 0
-    """PodCliques in all."""
+    """All PodCliques of the group."""
 
     ready_replica_indices_selected_to_update: ReplicasSelectedToUpdate | None = None
-    """Available replicas in the order in which they are replaced."""
+    """Available replicas that are being or have been replaced."""
 
 
-class PodCliqueScalingGroupStatus(KubeModel):
-    """What is known about the group."""
-
-    conditions: Conditions = ()
-    """Current state by aspect."""
-
-    observed_generation: Int64 | None = None
-    """Generation of the spec that the status describes."""
-
-    last_errors: LastErrors = ()
-    """Failures that are still in force."""
+class PodCliqueScalingGroupStatus(WorkloadStatus):
+    """Observed state of the group."""
 
     replicas: Count = 0
-    """Copies that are asked for."""
+    """Desired replicas."""
 
     scheduled_replicas: Count = 0
-    """Copies of which every clique has minAvailable pods bound."""
+    """Replicas in which every clique has minAvailable bound pods."""
 
     available_replicas: Count = 0
-    """Copies of which every clique has minAvailable pods ready."""
+    """Replicas in which every clique has minAvailable ready pods."""
 
     updated_replicas: Count = 0
-    """Available copies of the current templates."""
+    """Available replicas that have the current templates."""
 
     selector: str | None = None
     """Label selector of the pods, for autoscalers."""
 
     current_pod_clique_set_generation_hash: str | None = None
-    """Hash of the set's templates that all copies are of."""
+    """Hash of the set's templates that all replicas have."""
 
     update_progress: PodCliqueScalingGroupUpdateProgress | None = None
     """The latest update."""
@@ -109,7 +100,7 @@ class PodCliqueScalingGroup(KubeObject):
     KIND: ClassVar = "PodCliqueScalingGroup"
 
     spec: PodCliqueScalingGroupSpec
-    """The group."""
+    """Desired state of the group."""
 
     status: PodCliqueScalingGroupStatus | None = None
-    """How it is."""
+    """Observed state of the group."""

@@ -1,9 +1,8 @@
 """PodCliqueSet: the object that users write.
 
-One set is a number of replicas of a template made of cliques (roles) and scaling groups.
-Everything that Grove checks in its webhooks and that a schema can see is checked by the
-API server from the rules here; what needs another object or a setting, core reports as a
-condition.
+A set is a number of replicas of a template, which has cliques (roles) and scaling groups. The API
+server validates with these rules what Grove validates in its webhooks. Core reports as a condition
+what needs another object or a setting.
 """
 
 from enum import StrEnum
@@ -34,7 +33,7 @@ from shared_api.models.topology import FIXED_TOPOLOGY, TopologyConstraint
 
 
 class CliqueStartupType(StrEnum):
-    """In which order the cliques of a gang start their containers."""
+    """Order in which the cliques of a gang start their containers."""
 
     ANY_ORDER = "CliqueStartupTypeAnyOrder"
     IN_ORDER = "CliqueStartupTypeInOrder"
@@ -42,24 +41,24 @@ class CliqueStartupType(StrEnum):
 
 
 class UpdateStrategyType(StrEnum):
-    """Who replaces pods of an old template."""
+    """Who replaces pods that have an old template."""
 
     ROLLING_RECREATE = "RollingRecreate"
     ON_DELETE = "OnDelete"
 
 
 class PodCliqueSetUpdateStrategy(KubeModel):
-    """How pods of an old template are replaced."""
+    """How pods that have an old template are replaced."""
 
     type: UpdateStrategyType = UpdateStrategyType.ROLLING_RECREATE
-    """RollingRecreate: one replica after the other. OnDelete: when somebody deletes them."""
+    """RollingRecreate: core replaces one replica after the other. OnDelete: users delete the pods."""
 
 
 class HeadlessServiceConfig(KubeModel):
     """The headless Service of each replica."""
 
     publish_not_ready_addresses: bool = True
-    """Whether pods have their DNS name before they are ready."""
+    """Whether pods have a DNS name before they are ready."""
 
 
 _DURATION = f"^{durations.PATTERN}$"
@@ -97,7 +96,7 @@ class PodCliqueSetTemplateSpec(KubeModel):
     """The roles of the workload."""
 
     clique_startup_type: CliqueStartupType = CliqueStartupType.ANY_ORDER
-    """In which order cliques start; all of a gang's pods are scheduled together in any case."""
+    """Order in which cliques start their containers. All pods of a gang are scheduled together in any case."""
 
     priority_class_name: str | None = None
     """Priority class of the gangs."""
@@ -108,22 +107,22 @@ class PodCliqueSetTemplateSpec(KubeModel):
     """The headless Service of each replica."""
 
     topology_constraint: TopologyConstraint | None = None
-    """Placement of all pods of a replica."""
+    """Topology constraint of all pods of a replica."""
 
     termination_delay: Duration = "4h"
-    """How long a gang may be below its minimum before it is terminated and started anew."""
+    """How long a gang may be below its minimum before it is terminated and recreated."""
 
     resource_claim_templates: Annotated[
         tuple[ResourceClaimTemplateConfig, ...],
         list_map("name", at_most=MAX_SHARED),
         rules(*template_rules.CLAIM_TEMPLATES),
     ] = ()
-    """Claim templates for resourceSharing."""
+    """ResourceClaim templates for resourceSharing."""
 
     resource_sharing: Annotated[
         tuple[PodCliqueSetResourceSharingSpec, ...], list_map("name", at_most=MAX_SHARED)
     ] = ()
-    """Claims that pods of the set share."""
+    """ResourceClaims that pods of the set share."""
 
     pod_clique_scaling_groups: Annotated[
         tuple[PodCliqueScalingGroupConfig, ...],
@@ -143,7 +142,7 @@ _PER_CLIQUE = (
 )
 _SCALED = "self.template.podCliqueScalingGroups"
 _PER_GROUP = f"(has({_SCALED}) ? {_SCALED}.map(g, g.replicas * {_per_replica('g.resourceSharing')}).sum() : 0)"
-# Not less than this: what the cliques of a scaling group share comes on top for each replica of it.
+# A lower bound: it leaves out that cliques of a scaling group have claims in each of its replicas.
 _CLAIMS = f"self.replicas * ({_PER_SET} + {_PER_CLIQUE} + {_PER_GROUP})"
 
 
@@ -164,10 +163,10 @@ class PodCliqueSetSpec(KubeModel):
     """Number of replicas."""
 
     update_strategy: PodCliqueSetUpdateStrategy | None = None
-    """How pods of an old template are replaced; RollingRecreate when absent."""
+    """How pods that have an old template are replaced. Defaults to RollingRecreate."""
 
     template: PodCliqueSetTemplateSpec
-    """One replica."""
+    """Template of a replica."""
 
 
 _SUM = template_rules.MAX_NAME_SUM
@@ -180,7 +179,7 @@ _TOO_LONG_IN_GROUP = f"g.cliqueNames.exists(n, {_LENGTH_IN_GROUP} > {_SUM})"
 
 
 class PodCliqueSet(KubeObject):
-    """A multi-pod workload whose pods start together or not at all."""
+    """A multi-pod workload whose pods are scheduled together or not at all."""
 
     RULES: ClassVar = (
         Rule(
@@ -218,7 +217,7 @@ class PodCliqueSet(KubeObject):
     KIND: ClassVar = "PodCliqueSet"
 
     spec: PodCliqueSetSpec
-    """What is wanted."""
+    """Desired state of the set."""
 
     status: PodCliqueSetStatus | None = None
-    """What is there."""
+    """Observed state of the set."""

@@ -1,19 +1,16 @@
-"""Status of a PodCliqueSet: counts, conditions and the state of each gang.
-
-Apart from the spec because it changes for other reasons and is written by core alone.
-"""
+"""Status of a PodCliqueSet: counts, conditions and the state of each gang. Only core writes it."""
 
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
 from shared_api.models.meta import Conditions, KubeModel
-from shared_api.models.podclique import Count, LastErrors
-from shared_api.models.schema import Int32, Int64, list_map
+from shared_api.models.podclique import Count, WorkloadStatus
+from shared_api.models.schema import Int32, list_map
 
 
 class GangPhase(StrEnum):
-    """Where a gang is in its life, as a summary for people."""
+    """Lifecycle phase of a gang, as a summary for people."""
 
     PENDING = "Pending"
     STARTING = "Starting"
@@ -29,10 +26,10 @@ class PodGangSummary(KubeModel):
     """Name of the PodGang."""
 
     phase: GangPhase
-    """Where the gang is in its life."""
+    """Lifecycle phase of the gang."""
 
     conditions: Conditions = ()
-    """The gang's conditions."""
+    """Conditions of the gang."""
 
 
 class ReplicaUpdateProgress(KubeModel):
@@ -42,66 +39,57 @@ class ReplicaUpdateProgress(KubeModel):
     """Index of the replica."""
 
     update_started_at: datetime | None = None
-    """When its update began."""
+    """When its update started."""
 
     update_ended_at: datetime | None = None
-    """When its update was complete."""
+    """When its update ended."""
 
 
 class PodCliqueSetUpdateProgress(KubeModel):
     """An update of the set."""
 
     update_started_at: datetime | None = None
-    """When the update began."""
+    """When the update started."""
 
     update_ended_at: datetime | None = None
     """When the last replica was updated."""
 
     updated_pod_cliques_count: Count = 0
-    """PodCliques of the current templates, those of scaling groups not counted."""
+    """PodCliques that have the current templates, without those of scaling groups."""
 
     total_pod_cliques_count: Count = 0
-    """PodCliques in all, those of scaling groups not counted."""
+    """All PodCliques, without those of scaling groups."""
 
     updated_pod_clique_scaling_groups_count: Count = 0
-    """Scaling groups of the current templates."""
+    """Scaling groups that have the current templates."""
 
     total_pod_clique_scaling_groups_count: Count = 0
-    """Scaling groups in all."""
+    """All scaling groups."""
 
     currently_updating: Annotated[tuple[ReplicaUpdateProgress, ...], list_map("replicaIndex")] = ()
     """Replicas that are being updated."""
 
 
-class PodCliqueSetStatus(KubeModel):
-    """What is known about the set."""
-
-    conditions: Conditions = ()
-    """Current state by aspect; Ready sums it up."""
-
-    observed_generation: Int64 | None = None
-    """Generation of the spec that the status describes."""
-
-    last_errors: LastErrors = ()
-    """Failures that are still in force."""
+class PodCliqueSetStatus(WorkloadStatus):
+    """Observed state of the set. The condition Ready is its summary."""
 
     replicas: Count = 0
-    """Replicas that are asked for."""
+    """Desired replicas."""
 
     updated_replicas: Count = 0
-    """Available replicas of the current templates."""
+    """Available replicas that have the current templates."""
 
     available_replicas: Count = 0
-    """Replicas whose cliques and scaling groups all have minAvailable ready."""
+    """Replicas in which every clique and scaling group has minAvailable ready."""
 
     hpa_pod_selector: str | None = None
     """Label selector of the pods, for autoscalers."""
 
     pod_gang_statuses: Annotated[tuple[PodGangSummary, ...], list_map("name")] = ()
-    """The gangs of the set."""
+    """Gangs of the set."""
 
     current_generation_hash: str | None = None
-    """Hash of the templates that the set is at or on its way to."""
+    """Hash of the templates that the set has, or is being updated to."""
 
     update_progress: PodCliqueSetUpdateProgress | None = None
     """The latest update."""

@@ -1,8 +1,9 @@
-"""PodGang: one gang, described for any scheduler. This is the contract between the phases.
+"""PodGang: one gang, described for any scheduler. It is the contract between core and backends.
 
-Core writes the spec and the conditions about pods; the backend that the label names writes
-`phase`, `placementScore`, `podPreparations` and the conditions about scheduling. Each applies
-only its own, so neither can erase the other's; `names` says who owns which condition type.
+Core writes the spec, `incarnation`, `placedIncarnation` and the conditions about pods. The backend
+in the label writes `phase`, `placementScore`, `podPreparations` and the conditions about
+scheduling. Each applies only its own fields, so neither removes those of the other. `names` lists
+who owns which condition type.
 """
 
 from enum import StrEnum
@@ -11,7 +12,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
-from shared_api.models.meta import Conditions, KubeModel, KubeObject, Name, NamespacedName
+from shared_api.models.meta import KubeModel, KubeObject, KubeStatus, Name, NamespacedName
 from shared_api.models.patch import PodPatches
 from shared_api.models.podclique import Count
 from shared_api.models.schema import Int32, Int64, list_atomic, list_map, list_set
@@ -20,75 +21,75 @@ _LabelKey = Annotated[str, Field(min_length=1, max_length=317)]
 
 
 class TopologyPackConstraint(KubeModel):
-    """Levels in which pods are kept together, as node label keys."""
+    """Topology levels in which pods are packed, as node label keys."""
 
     required: _LabelKey | None = None
-    """All pods on nodes that share one value of this label, or none is placed."""
+    """All pods are scheduled to nodes with the same value of this label, or none is."""
 
     preferred: _LabelKey | None = None
-    """All pods on nodes that share one value of this label where that is possible."""
+    """If possible, all pods are scheduled to nodes with the same value of this label."""
 
 
 class GangTopologyConstraint(KubeModel):
-    """Placement of the pods of a gang, of several groups or of one group."""
+    """Topology constraint of a gang, of several groups or of one group."""
 
     pack_constraint: TopologyPackConstraint | None = None
-    """The levels."""
+    """Topology levels."""
 
 
 class PodGroup(KubeModel):
-    """Pods of one PodClique; they are interchangeable."""
+    """The pods of one PodClique. They are interchangeable."""
 
     name: Name
     """Name of the PodClique."""
 
-    # Atomic: one owner per entry would make managedFields larger than the list itself.
+    # Atomic: with one owner per entry, managedFields would be larger than the list.
     pod_references: Annotated[tuple[NamespacedName, ...], list_atomic()]
-    """The pods, sorted by name. Complete once the Initialized condition is True."""
+    """Pods of the group, sorted by name. The list is complete once the condition Initialized is True."""
 
     min_replicas: Count
-    """Pods that must be placed for the gang to be placed; those above are surplus."""
+    """Pods that must be scheduled with the gang. All other pods are surplus."""
 
     topology_constraint: GangTopologyConstraint | None = None
-    """Placement of the group's pods."""
+    """Topology constraint of the group."""
 
 
 class TopologyConstraintGroupConfig(KubeModel):
-    """Groups that are placed together inside the gang."""
+    """Groups that share a topology constraint inside the gang."""
 
     name: Name
     """Name of the scaling group replica that the groups belong to."""
 
     pod_group_names: Annotated[tuple[Name, ...], list_set()]
-    """The groups."""
+    """Names of the groups."""
 
     topology_constraint: GangTopologyConstraint | None = None
-    """Placement of all their pods."""
+    """Topology constraint of all pods of these groups."""
 
 
 class PodGangSpec(KubeModel):
-    """The groups of a gang and how they are placed."""
+    """The groups of a gang and their topology constraints."""
 
     podgroups: Annotated[tuple[PodGroup, ...], list_map("name")]
-    """The gang's groups; the minimum of every one is placed, or nothing is."""
+    """Groups of the gang. The minimum of every group is scheduled, or no pod is."""
 
     topology_constraint: GangTopologyConstraint | None = None
-    """Placement of all pods of the gang."""
+    """Topology constraint of all pods of the gang."""
 
     topology_constraint_group_configs: Annotated[
         tuple[TopologyConstraintGroupConfig, ...], list_map("name")
     ] = ()
-    """Placement of several groups together."""
+    """Topology constraints of several groups together."""
 
     priority_class_name: str | None = None
     """Priority class of the gang."""
 
     reuse_reservation_ref: NamespacedName | None = None
-    """Another PodGang whose reserved resources this one takes over."""
+    """PodGang whose reserved resources this PodGang reuses."""
 
 
 class PodGangPhase(StrEnum):
-    """Where a gang is in its life, as a summary for people."""
+    """Lifecycle phase of a gang, as a summary for people."""
 
     PENDING = "Pending"
     STARTING = "Starting"
@@ -96,36 +97,33 @@ class PodGangPhase(StrEnum):
 
 
 class PodPreparation(PodPatches):
-    """How pods of one group are prepared, for backends whose preparation is PerGang."""
+    """Patches for the pods of one group, if the backend's preparation is PerGang."""
 
     name: Name
     """Name of the group."""
 
 
-class PodGangStatus(KubeModel):
-    """What is known about the gang."""
-
-    conditions: Conditions = ()
-    """Current state by aspect, each type written by one controller."""
+class PodGangStatus(KubeStatus):
+    """Observed state of the gang. Each condition type has one writer."""
 
     incarnation: Int32 | None = None
-    """How often the members were made anew together, where the backend's record says RecreateGang.
-    Core counts it; a scheduler that remembers gangs by name knows each time by another one."""
+    """How often core recreated all members together, if the SchedulerBackend has RecreateGang.
+    Schedulers that cache gangs by name see a new name each time."""
 
     placed_incarnation: Int32 | None = None
-    """The last of them of which a member had a node."""
+    """Last incarnation of which a member was bound to a node."""
 
     observed_generation: Int64 | None = None
-    """Generation of the spec that the backend last acted on."""
+    """Generation of the spec that the backend last processed."""
 
     phase: PodGangPhase = PodGangPhase.PENDING
-    """Pending until every group has its minimum placed, then Starting until they are ready, then Running."""
+    """Pending until every group has its minimum scheduled, Starting until it is ready, then Running."""
 
     placement_score: Annotated[float, Field(ge=0, le=1)] | None = None
-    """How good the placement is, 1 being the best possible, where the scheduler says so."""
+    """Quality of the placement from 0 to 1 (best), if the scheduler reports it."""
 
     pod_preparations: Annotated[tuple[PodPreparation, ...], list_map("name")] = ()
-    """Preparation of each group's pods, published by the backend before the pods are created."""
+    """Patches for each group's pods. The backend publishes them before core creates the pods."""
 
 
 class PodGang(KubeObject):
@@ -135,7 +133,7 @@ class PodGang(KubeObject):
     KIND: ClassVar = "PodGang"
 
     spec: PodGangSpec
-    """The gang."""
+    """Groups and topology constraints of the gang."""
 
     status: PodGangStatus | None = None
-    """Where it is."""
+    """Observed state of the gang."""

@@ -1,11 +1,10 @@
-"""The pod template of a clique, kept exactly as the user wrote it.
+"""The pod template of a clique, stored exactly as the user wrote it.
 
-To Python it is JSON that is passed through: key order, unknown fields and nulls survive. To
-the API server it is an open object. Declared is what the contract judges, what our projections
-and plans read, and what has one type in every version of Kubernetes. It must never refuse a
-spec from which a pod could be created, and never change one: no enumerations, no defaults.
-Lists that were not declared from the start are atomic: the server treats undeclared lists so,
-and another list type would change who owns the fields of stored objects.
+Python passes it on as JSON: key order, unknown fields and nulls stay. For the API server it is an
+open object. The schema declares fields that rules or plans read, and fields that have the same type
+in every version of Kubernetes. It must not refuse a spec that a pod can be created from, and must
+not change one: so it has no enumerations and no defaults. Lists that were added later are atomic,
+because the server treats undeclared lists so and another type would change their field owners.
 """
 
 from typing import Annotated
@@ -16,10 +15,10 @@ from shared_api.models.schema import JsonObject, Structural
 
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 
-MOST_FIELDS = 128
-"""Of a pod spec and of a container. Kubernetes has fewer than 50."""
-MOST_ENTRIES = 4096
-"""Of one list in a pod spec."""
+MAX_FIELDS = 128
+"""Maximum of fields of a pod spec and of a container. Kubernetes has fewer than 50."""
+MAX_ENTRIES = 4096
+"""Maximum of entries of one list in a pod spec."""
 
 _QUANTITY = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 
@@ -44,7 +43,7 @@ def _texts(description: str) -> JsonObject:
     return {
         "description": description,
         "type": "object",
-        "maxProperties": MOST_ENTRIES,
+        "maxProperties": MAX_ENTRIES,
         "additionalProperties": {"type": "string"},
     }
 
@@ -53,7 +52,7 @@ def _list(description: str, items: JsonObject, **more: JsonValue) -> JsonObject:
     return {
         "description": description,
         "type": "array",
-        "maxItems": MOST_ENTRIES,
+        "maxItems": MAX_ENTRIES,
         "items": items,
         "x-kubernetes-list-type": "atomic",
         **more,
@@ -74,12 +73,12 @@ def _named(description: str, **properties: JsonValue) -> JsonObject:
 
 
 def _quantities(description: str) -> JsonObject:
-    # A pod may state a quantity as text, as 1 and as 0.5. No structural type is all of these, so
-    # each other type is left without a value that it could have.
+    # A quantity may be a string, an integer or a float. No structural type covers these three, so
+    # every other type is given bounds that no value can meet.
     return {
         "description": description,
         "type": "object",
-        "maxProperties": MOST_FIELDS,
+        "maxProperties": MAX_FIELDS,
         "additionalProperties": {
             _OPEN: True,
             "maxLength": 64,
@@ -94,11 +93,13 @@ def _quantities(description: str) -> JsonObject:
 
 
 _RESOURCES = _open_object(
-    "What is requested, and what is the limit.",
+    "Requested resources and their limits.",
     properties={
         "requests": _quantities("Requested amounts by resource."),
         "limits": _quantities("Upper limits by resource."),
-        "claims": _list("Claims of the pod that are used.", _named("A claim of the pod.")),
+        "claims": _list(
+            "Claims of the pod that the container uses.", _named("A claim of the pod.")
+        ),
     },
 )
 
@@ -106,13 +107,12 @@ _ENV = _open_object(
     "A variable, as in a Pod.",
     required=["name"],
     properties={
-        "name": {
-            "description": "Printable ASCII without '='.",
-            "type": "string",
-            "minLength": 1,
-            "pattern": "^[ -<>-~]+$",
-        },
-        "value": _text("Value of the variable; quote numbers and true."),
+        "name": _text(
+            "Name of the variable: printable ASCII without '='.",
+            minLength=1,
+            pattern="^[ -<>-~]+$",
+        ),
+        "value": _text("Value of the variable. Quote numbers and booleans."),
         "valueFrom": _open_object("Source of the value."),
     },
 )
@@ -130,30 +130,25 @@ _PORT = _open_object(
 _CONTAINER = _open_object(
     "A container, as in a Pod.",
     required=["name"],
-    maxProperties=MOST_FIELDS,
+    maxProperties=MAX_FIELDS,
     properties={
-        "name": {
-            "description": "Name of the container, unique in the pod.",
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 63,
-        },
+        "name": _text("Name of the container, unique in the pod.", minLength=1, maxLength=63),
         "image": _text("Image of the container."),
         "command": _list("Entrypoint.", {"type": "string"}),
         "args": _list("Arguments of the entrypoint.", {"type": "string"}),
         "workingDir": _text("Working directory."),
-        "env": _by_name("Environment variables; each name once.", _ENV),
+        "env": _by_name("Environment variables. Names must be unique.", _ENV),
         "envFrom": _list("Sources of variables.", _open_object("A source of variables.")),
         "ports": _list("Ports that the container opens.", _PORT),
         "resources": _RESOURCES,
         "restartPolicy": _text("Restart policy of an init container."),
         "imagePullPolicy": _text("When the image is pulled."),
-        "volumeMounts": _list("Volumes that are mounted.", _named("A mounted volume.")),
+        "volumeMounts": _list("Volume mounts.", _named("A mounted volume.")),
         "securityContext": _open_object("Security options of the container."),
-        "livenessProbe": _open_object("Probe of life."),
-        "readinessProbe": _open_object("Probe of readiness."),
-        "startupProbe": _open_object("Probe of the start."),
-        "lifecycle": _open_object("Hooks of the container."),
+        "livenessProbe": _open_object("Liveness probe."),
+        "readinessProbe": _open_object("Readiness probe."),
+        "startupProbe": _open_object("Startup probe."),
+        "lifecycle": _open_object("Lifecycle hooks."),
     },
 )
 
@@ -162,7 +157,7 @@ _TOLERATION = _open_object(
     properties={
         "key": _text("Key of the taint."),
         "operator": _text("Relation of key and value."),
-        "value": _text("Value of the taint; quote numbers and true."),
+        "value": _text("Value of the taint. Quote numbers and booleans."),
         "effect": _text("Effect of the taint."),
         "tolerationSeconds": _whole("Seconds for which the taint is tolerated."),
     },
@@ -171,50 +166,47 @@ _TOLERATION = _open_object(
 _AFFINITY = _open_object(
     "Scheduling constraints of the pods.",
     properties={
-        "nodeAffinity": _open_object("Nodes that are wanted."),
-        "podAffinity": _open_object("Pods whose company is wanted."),
-        "podAntiAffinity": _open_object("Pods whose company is not wanted."),
+        "nodeAffinity": _open_object("Node affinity."),
+        "podAffinity": _open_object("Pod affinity."),
+        "podAntiAffinity": _open_object("Pod anti-affinity."),
     },
 )
 
-# Without a description: the field that has this type brings its own.
+# No description: each field of this type has its own.
 _POD_SPEC: JsonObject = {
     "type": "object",
     _OPEN: True,
     "required": ["containers"],
-    "maxProperties": MOST_FIELDS,
+    "maxProperties": MAX_FIELDS,
     "properties": {
         "containers": _by_name("The pod's containers.", _CONTAINER, minItems=1),
         "initContainers": _by_name("The pod's init containers.", _CONTAINER),
-        "schedulerName": {
-            "description": "Scheduler of the pods. It selects the backend unless the PodCliqueSet"
-            " names one, and must be the same in all cliques.",
-            "type": "string",
-            "maxLength": 253,
-        },
-        "nodeName": {
-            "description": "Must be empty: a pod that is bound by hand is no member of a gang.",
-            "type": "string",
-            "maxLength": 253,
-        },
+        "schedulerName": _text(
+            "Scheduler of the pods. It selects the backend unless the PodCliqueSet names one, and"
+            " must be the same in all cliques.",
+            maxLength=253,
+        ),
+        "nodeName": _text(
+            "Must be empty: a pod that is bound by hand is no member of a gang.", maxLength=253
+        ),
         "topologySpreadConstraints": {
-            "description": "Must be empty: use topologyConstraint, which schedulers of gangs honour.",
+            "description": "Must be empty: use topologyConstraint, which gang schedulers support.",
             "type": "array",
             "items": _open_object("A spread constraint, as in a Pod."),
             "x-kubernetes-list-type": "atomic",
         },
-        "nodeSelector": _texts("Labels that a node must have; quote numbers and true."),
+        "nodeSelector": _texts("Labels that a node must have. Quote numbers and booleans."),
         "tolerations": _list("Taints that the pods tolerate.", _TOLERATION),
         "affinity": _AFFINITY,
         "resources": _RESOURCES,
-        "overhead": _quantities("Amounts that the runtime class adds."),
+        "overhead": _quantities("Resource overhead of the runtime class."),
         "resourceClaims": _list("Claims of the pod.", _named("A claim of the pod.")),
         "priorityClassName": _text("PriorityClass of the pods.", maxLength=253),
         "priority": _whole("Priority of the pods.", "int32"),
-        "preemptionPolicy": _text("Whether the pods preempt others."),
+        "preemptionPolicy": _text("Whether the pods may preempt other pods."),
         "runtimeClassName": _text("RuntimeClass of the pods.", maxLength=253),
         "serviceAccountName": _text("ServiceAccount of the pods.", maxLength=253),
-        "automountServiceAccountToken": _flag("Whether a token is mounted."),
+        "automountServiceAccountToken": _flag("Whether the ServiceAccount token is mounted."),
         "schedulingGates": _list("Scheduling gates of the user.", _named("A scheduling gate.")),
         "volumes": _list("Volumes of the pods.", _named("A volume, as in a Pod.")),
         "imagePullSecrets": _list(
@@ -222,12 +214,12 @@ _POD_SPEC: JsonObject = {
             _open_object("A Secret.", properties={"name": _text("Name of the Secret.")}),
         ),
         "restartPolicy": _text("Restart policy of the containers."),
-        "hostname": _text("Replaced by the product: the name of the PodClique and an index."),
-        "subdomain": _text("Replaced by the product: the headless Service of the replica."),
+        "hostname": _text("Overwritten: core sets the name of the PodClique and an index."),
+        "subdomain": _text("Overwritten: core sets the headless Service of the replica."),
         "dnsPolicy": _text("DNS policy of the pods."),
         "hostNetwork": _flag("Whether the pods use the network of the node."),
-        "terminationGracePeriodSeconds": _whole("Seconds that a pod has to end."),
-        "activeDeadlineSeconds": _whole("Seconds after which a pod is ended."),
+        "terminationGracePeriodSeconds": _whole("Seconds that a pod has to terminate."),
+        "activeDeadlineSeconds": _whole("Seconds after which the pod is terminated."),
         "securityContext": _open_object("Security options of the pods."),
     },
 }

@@ -1,8 +1,8 @@
-"""The vocabulary with which a model tells the API server what it accepts.
+"""Schema annotations and CEL rules of the models.
 
-A type carries its structural-schema facts (list types, integer formats, opaque objects) as
-annotations and its cross-field checks as `Rule`s; `shared_api.crdgen` reads both. Nothing
-here validates in Python: the API server is the judge, and it judges by the generated CRD.
+A type carries its schema keywords (list types, integer formats, open objects) as annotations and
+its cross-field checks as `Rule`s. `crdgen` reads both. Nothing here validates in Python: the API
+server validates with the generated CRD.
 """
 
 from collections.abc import Mapping
@@ -17,19 +17,18 @@ JsonObject = dict[str, JsonValue]
 
 VALIDATIONS = "x-kubernetes-validations"
 
-# Not FieldValueDuplicate: with it the server leaves the message out.
+# FieldValueDuplicate is missing on purpose: with it, the server omits the message.
 Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One CEL check; false means refused.
+    """One CEL check. The server refuses the object if `check` is false.
 
-    `message` is what a person reads, so it says what is allowed. `detail` is a CEL expression
-    for the same sentence with the numbers of the refused object in it; the server falls back
-    to `message` when the expression fails. `field` moves the reported path below the object
-    that the rule is attached to. A rule that names `oldSelf` runs on updates only, unless
-    `on_create` makes `oldSelf` optional.
+    `message` names what is allowed. `detail` is a CEL expression for the same sentence
+    with the numbers of the refused object; the server uses `message` if the expression fails.
+    `field` is the reported path, relative to the object of the rule. A rule that reads `oldSelf`
+    runs on updates only, unless `on_create` makes `oldSelf` optional.
     """
 
     check: str
@@ -40,23 +39,27 @@ class Rule:
     on_create: bool = False
 
     def to_json(self) -> JsonObject:
-        """The entry as the API server reads it."""
-        entry: JsonObject = {"rule": _one_line(self.check), "message": self.message}
-        if self.detail is not None:
-            entry["messageExpression"] = _one_line(self.detail)
-        if self.field is not None:
-            entry["fieldPath"] = self.field
-        if self.reason is not None:
-            entry["reason"] = self.reason
-        if self.on_create:
-            entry["optionalOldSelf"] = True
-        return entry
+        """Return the entry of x-kubernetes-validations."""
+        entry: JsonObject = {
+            "rule": _one_line(self.check),
+            "message": self.message,
+            "messageExpression": _one_line(self.detail) if self.detail else None,
+            "fieldPath": self.field,
+            "reason": self.reason,
+            "optionalOldSelf": self.on_create or None,
+        }
+        return {key: value for key, value in entry.items() if value is not None}
 
 
-# eq=False: annotations must be hashable, and their identity serves.
+def forbidden(check: str, message: str, field: str | None = None) -> Rule:
+    """Return a rule whose refusal reads `Forbidden: message`."""
+    return Rule(check=check, message=message, field=field, reason="FieldValueForbidden")
+
+
+# eq=False: annotations must be hashable, and identity is enough.
 @dataclass(frozen=True, slots=True, eq=False)
 class Markers:
-    """Schema keywords that are laid over what pydantic derives from the Python type."""
+    """Schema keywords that replace those that pydantic derives from the Python type."""
 
     keywords: Mapping[str, JsonValue] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
@@ -69,7 +72,7 @@ class Markers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structural:
-    """A schema written by hand, for JSON that Python passes through without looking."""
+    """A hand-written schema, for JSON that Python passes on without reading it."""
 
     schema: JsonObject
 
@@ -80,14 +83,14 @@ class Structural:
 
 
 def with_rules(schema: JsonSchemaValue, rules: tuple[Rule, ...]) -> JsonSchemaValue:
-    """The schema with more rules behind those that it has."""
+    """Return the schema with the rules appended to its own."""
     if not rules:
         return schema
     return {**schema, VALIDATIONS: [*schema.get(VALIDATIONS, []), *(r.to_json() for r in rules)]}
 
 
 def list_map(*keys: str, at_least: int = 0, at_most: int | None = None) -> Markers:
-    """A list whose items are told apart by `keys`: unique, merged by server-side apply."""
+    """A list with unique `keys`, merged by server-side apply."""
     return _list(
         {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)},
         at_least,
@@ -101,12 +104,12 @@ def list_set(*, at_least: int = 0, at_most: int | None = None) -> Markers:
 
 
 def list_atomic(*, at_least: int = 0, at_most: int | None = None) -> Markers:
-    """A list that has one owner and is replaced whole."""
+    """A list that server-side apply replaces as a whole."""
     return _list({"x-kubernetes-list-type": "atomic"}, at_least, at_most)
 
 
 def rules(*checks: Rule) -> Markers:
-    """Checks on one field, beside those of its type."""
+    """Rules of one field, in addition to those of its type."""
     return Markers(rules=checks)
 
 
@@ -128,4 +131,4 @@ Int64 = Annotated[int, Markers({"format": "int64"})]
 Opaque = Annotated[
     JsonObject, Structural({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 ]
-"""An object of another API that is kept as the user wrote it."""
+"""An object of another API, stored as the user wrote it."""

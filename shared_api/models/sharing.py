@@ -1,7 +1,7 @@
 """ResourceClaims that the pods of a workload share.
 
-A claim template is either written into the PodCliqueSet or an object of its own; sharing
-says at which level one claim is made from it, and which children use it.
+A claim template is part of the PodCliqueSet or an object of its own. `resourceSharing` defines at
+which level a claim is created from it, and which children use the claim.
 """
 
 from enum import StrEnum
@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from shared_api.models.cel import items, unchanged
 from shared_api.models.meta import KubeModel, Name
-from shared_api.models.schema import JsonObject, Rule, Structural, list_set
+from shared_api.models.schema import JsonObject, Rule, Structural, forbidden, list_set
 
 _OPEN: dict[str, JsonValue] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -55,14 +55,14 @@ _CLAIM_TEMPLATE: JsonObject = {
 }
 
 MAX_SHARED = 32
-"""Bound of every list of claims: rules look each entry up in the templates."""
+"""Maximum of every list of claims. Rules search the templates for each entry, so it needs a bound."""
 
 MAX_CLAIMS = 20_000
-"""ResourceClaims that one set may have in all."""
+"""Maximum of ResourceClaims of one set."""
 
 
 class ResourceClaimTemplateConfig(KubeModel):
-    """A claim template that lives in the set."""
+    """A claim template that is part of the set."""
 
     RULES: ClassVar = (
         Rule(
@@ -72,23 +72,20 @@ class ResourceClaimTemplateConfig(KubeModel):
             field=".templateSpec",
             reason="FieldValueRequired",
         ),
-        Rule(
-            check="self == oldSelf",
-            message="resource claim templates are fixed at creation",
-            field=".templateSpec",
-            reason="FieldValueForbidden",
+        forbidden(
+            "self == oldSelf", "resource claim templates are fixed at creation", ".templateSpec"
         ),
     )
 
     name: Name
-    """Name under which resourceSharing refers to the template."""
+    """Name that resourceSharing refers to."""
 
     template_spec: Annotated[JsonObject, Structural(_CLAIM_TEMPLATE)]
-    """The template, as in resource.k8s.io/v1 ResourceClaimTemplateSpec; stored as written."""
+    """ResourceClaimTemplateSpec of resource.k8s.io/v1, stored as written."""
 
 
 class ResourceSharingScope(StrEnum):
-    """How many claims are made from a template."""
+    """How many claims are created from a template."""
 
     ALL_REPLICAS = "AllReplicas"
     PER_REPLICA = "PerReplica"
@@ -98,12 +95,11 @@ class ResourceSharingSpec(KubeModel):
     """One shared claim."""
 
     name: Name
-    """Name of the claim template: one of this set, else a ResourceClaimTemplate object."""
+    """Name of a claim template of this set, or else of a ResourceClaimTemplate object."""
 
     namespace: Annotated[str, Field(max_length=63)] | None = None
-    """Namespace of the ResourceClaimTemplate object; that of the set when absent.
-
-    A template of another namespace must list this one in its annotation grove.io/share-with."""
+    """Namespace of the ResourceClaimTemplate object. Defaults to that of the set. A template in
+    another namespace must list the set's namespace in its annotation grove.io/share-with."""
 
     scope: ResourceSharingScope
     """AllReplicas: one claim for all replicas of this level. PerReplica: one for each."""
@@ -135,7 +131,7 @@ class PodCliqueSetResourceSharingSpec(ResourceSharingSpec):
     """One claim that is shared across cliques of the set."""
 
     filter: PodCliqueSetSharingFilter | None = None
-    """Who uses the claim; everybody when absent."""
+    """Which children use the claim. Defaults to all."""
 
 
 class ScalingGroupSharingFilter(KubeModel):
@@ -149,12 +145,11 @@ class ScalingGroupResourceSharingSpec(ResourceSharingSpec):
     """One claim that is shared across cliques of a scaling group."""
 
     filter: ScalingGroupSharingFilter | None = None
-    """Who uses the claim; every clique of the group when absent."""
+    """Which cliques use the claim. Defaults to every clique of the group."""
 
 
-FIXED_SHARING = Rule(
-    check=unchanged(items("self.resourceSharing")),
-    message="resource sharing is fixed at creation",
-    field=".resourceSharing",
-    reason="FieldValueForbidden",
+FIXED_SHARING = forbidden(
+    unchanged(items("self.resourceSharing")),
+    "resource sharing is fixed at creation",
+    ".resourceSharing",
 )

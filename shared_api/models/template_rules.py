@@ -1,17 +1,18 @@
-"""Checks of a PodCliqueSet that look across its cliques and scaling groups.
+"""Rules of a PodCliqueSet about several cliques and scaling groups.
 
-They are written for the API server's cost estimate as much as for the reader: every list
-that is walked has a bound in its schema, and nothing is walked three deep where two do.
+The API server limits the estimated cost of a rule. So every list in a loop has a bound in its
+schema, and loops are nested as little as possible.
 """
 
 from shared_api.models.cel import each, some, text, unchanged
-from shared_api.models.schema import Rule
+from shared_api.models.schema import Rule, forbidden
 
 MAX_NAME_SUM = 45
-"""What Grove makes of the names of set, group and clique fits 63 characters with its indexes."""
+"""Maximum length of the names of set, group and clique together, as in Grove: with indexes, the
+names of pods then have at most 63 characters."""
 
 MAX_STARTUP_CHAIN = 16
-"""CEL has no recursion, so the search for cycles is written out this many steps."""
+"""CEL has no recursion, so the search for cycles repeats its step this many times."""
 
 _GROUPS = "self.podCliqueScalingGroups"
 _CLIQUE_NAMES = "self.cliques.map(c, c.name)"
@@ -22,21 +23,14 @@ def _same_names(new: str, old: str) -> str:
 
 
 def _fixed_members(what: str) -> Rule:
-    return Rule(
-        check=_same_names("self", "oldSelf"),
-        message=f"{what} can be neither added, removed nor renamed after creation",
-        reason="FieldValueForbidden",
-    )
+    message = f"{what} can be neither added, removed nor renamed after creation"
+    return forbidden(_same_names("self", "oldSelf"), message)
 
 
 def _fixed_presence(field: str, what: str) -> Rule:
-    """A rule on the list itself does not run when the list as a whole comes or goes."""
-    return Rule(
-        check=unchanged(f"(has(self.{field}) && size(self.{field}) > 0)"),
-        message=_fixed_members(what).message,
-        field=f".{field}",
-        reason="FieldValueForbidden",
-    )
+    """A rule of the list itself does not run when the whole list is added or removed."""
+    check = unchanged(f"(has(self.{field}) && size(self.{field}) > 0)")
+    return forbidden(check, _fixed_members(what).message, f".{field}")
 
 
 CLIQUES = (
@@ -71,7 +65,7 @@ _ALL_KNOWN = each(_PARENTS, "p", "self.cliques.exists(d, d.name == p)")
 
 
 def _peeled() -> str:
-    """Names of the cliques that are reached from those which wait for nobody, step by step."""
+    """Names of the cliques that can start, found step by step from those without predecessors."""
     ready = each(_PARENTS, "p", "p in done")
     return "[['']]" + f".map(done, self.cliques.filter(c, {ready}).map(c, c.name))" * (
         MAX_STARTUP_CHAIN
@@ -79,20 +73,18 @@ def _peeled() -> str:
 
 
 STARTUP = (
-    Rule(
-        check="self.cliqueStartupType == oldSelf.cliqueStartupType",
-        message="cliqueStartupType is fixed at creation",
-        field=".cliqueStartupType",
-        reason="FieldValueForbidden",
+    forbidden(
+        "self.cliqueStartupType == oldSelf.cliqueStartupType",
+        "cliqueStartupType is fixed at creation",
+        ".cliqueStartupType",
     ),
-    Rule(
-        check="self.cliqueStartupType == 'CliqueStartupTypeAnyOrder'"
+    forbidden(
+        "self.cliqueStartupType == 'CliqueStartupTypeAnyOrder'"
         f" || !({_same_names('self.cliques', 'oldSelf.cliques')})"
         f" || {_CLIQUE_NAMES} == oldSelf.cliques.map(c, c.name)",
-        message="the order of cliques is fixed at creation,"
+        "the order of cliques is fixed at creation,"
         " unless cliqueStartupType is CliqueStartupTypeAnyOrder",
-        field=".cliques",
-        reason="FieldValueForbidden",
+        ".cliques",
     ),
     Rule(
         check=f"{_IMPLICIT} || !self.cliques.exists(c, {_OWN_PARENT})",
@@ -109,7 +101,7 @@ STARTUP = (
         field=".cliques",
     ),
     Rule(
-        # Silent where one of the two rules above has spoken: their words are the better ones.
+        # True where one of the two rules above is false: their messages are more precise.
         check=f"{_IMPLICIT} || self.cliques.exists(c, {_OWN_PARENT} || !{_ALL_KNOWN})"
         f" || {_peeled()}.all(done, size(done) == size(self.cliques))",
         message="startsAfter must not form a cycle, nor a chain of more than"
@@ -120,7 +112,7 @@ STARTUP = (
 
 _UNKNOWN_MEMBER = "!g.cliqueNames.all(n, self.cliques.exists(c, c.name == n))"
 _GROUPED = some(_GROUPS, "g", "c.name in g.cliqueNames")
-# An autoscaler has the name of what it scales, whatever the kind of that is.
+# An autoscaler has the name of its target, whatever the target's kind.
 _SAME_AUTOSCALER = f"""(has(c.spec.autoScalingConfig)
     && {some(_GROUPS, "g", "g.name == c.name && has(g.scaleConfig)")})"""
 

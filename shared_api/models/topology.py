@@ -1,8 +1,8 @@
-"""Where pods of a workload may be placed relative to each other.
+"""Topology constraints of workloads, and the ClusterTopologyBinding that they refer to.
 
-A workload names topology *domains* ("rack"); a ClusterTopologyBinding says which node label
-stands for which domain in this cluster. What needs the binding (does the domain exist, is
-the child narrower than its parent) cannot be checked by a schema and is reported by core.
+A workload names topology *domains* ("rack"). A ClusterTopologyBinding maps each domain to a node
+label. A schema cannot check what needs the binding (does the domain exist, is the child narrower
+than its parent): core reports that as a condition.
 """
 
 from typing import Annotated, ClassVar
@@ -11,8 +11,8 @@ from pydantic import Field
 
 from shared_api import names
 from shared_api.models.cel import text, unchanged
-from shared_api.models.meta import Conditions, KubeModel, KubeObject
-from shared_api.models.schema import Int64, Rule, list_atomic, list_map, rules
+from shared_api.models.meta import KubeModel, KubeObject, KubeStatus
+from shared_api.models.schema import Int64, Rule, forbidden, list_atomic, list_map, rules
 
 TopologyDomain = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z][a-z0-9-]*$")]
 
@@ -22,7 +22,7 @@ _LABEL_KEY = (
 
 
 class TopologyPack(KubeModel):
-    """How closely pods are packed."""
+    """Domains that pods are packed into."""
 
     RULES: ClassVar = (
         Rule(
@@ -33,10 +33,10 @@ class TopologyPack(KubeModel):
     )
 
     required: TopologyDomain | None = None
-    """All pods are placed in one domain of this level, or not at all."""
+    """All pods are scheduled to one domain of this level, or none is."""
 
     preferred: TopologyDomain | None = None
-    """The scheduler tries to place all pods in one domain of this level."""
+    """If possible, all pods are scheduled to one domain of this level."""
 
 
 _REQUIRED = (
@@ -48,7 +48,7 @@ _CHANGED = "topology constraints are fixed at creation"
 
 
 class TopologyConstraint(KubeModel):
-    """Placement of the pods of a set, a scaling group replica or a clique."""
+    """Topology constraint of a set, a scaling group replica or a clique."""
 
     RULES: ClassVar = (
         Rule(
@@ -56,11 +56,10 @@ class TopologyConstraint(KubeModel):
             message="a topology constraint needs pack",
             reason="FieldValueRequired",
         ),
-        Rule(
-            check="!has(self.packDomain) || !has(self.pack) || !has(self.pack.required)",
-            message="packDomain is the old name of pack.required: set only pack.required",
-            field=".packDomain",
-            reason="FieldValueForbidden",
+        forbidden(
+            "!has(self.packDomain) || !has(self.pack) || !has(self.pack.required)",
+            "packDomain is the old name of pack.required: set only pack.required",
+            ".packDomain",
         ),
         Rule(
             check="oldSelf.hasValue() || !has(self.packDomain)",
@@ -69,45 +68,42 @@ class TopologyConstraint(KubeModel):
             reason="FieldValueForbidden",
             on_create=True,
         ),
-        Rule(
-            check=f"{unchanged(_REQUIRED)} && {unchanged(_PREFERRED)}",
-            message=f"{_CHANGED}; packDomain may move to pack.required with the same domain",
-            reason="FieldValueForbidden",
+        forbidden(
+            f"{unchanged(_REQUIRED)} && {unchanged(_PREFERRED)}",
+            f"{_CHANGED}; packDomain may move to pack.required with the same domain",
         ),
-        Rule(
-            check=f"{unchanged(text('self.topologyName'))}"
+        forbidden(
+            f"{unchanged(text('self.topologyName'))}"
             " || (!has(oldSelf.topologyName) && has(oldSelf.packDomain) && !has(oldSelf.pack))",
-            message=f"{_CHANGED}; topologyName may only be added beside an old packDomain",
-            field=".topologyName",
-            reason="FieldValueForbidden",
+            f"{_CHANGED}; topologyName may only be added beside an old packDomain",
+            ".topologyName",
         ),
     )
 
     topology_name: Annotated[str, Field(max_length=253)] | None = None
-    """Name of the ClusterTopologyBinding; when absent, that of the level above."""
+    """Name of the ClusterTopologyBinding. Defaults to that of the level above."""
 
     pack: TopologyPack | None = None
-    """The domains in which the pods are kept together."""
+    """Domains that the pods are packed into."""
 
     pack_domain: TopologyDomain | None = None
     """Deprecated: use pack.required."""
 
     @property
     def required(self) -> str | None:
-        """The domain that must not be left, by its new name or its old one."""
+        """The required domain, from `pack` or the deprecated `packDomain`."""
         return self.pack.required if self.pack and self.pack.required else self.pack_domain
 
     @property
     def preferred(self) -> str | None:
-        """The domain that is better not left."""
+        """The preferred domain."""
         return self.pack.preferred if self.pack else None
 
 
-FIXED_TOPOLOGY = Rule(
-    check="has(self.topologyConstraint) == has(oldSelf.topologyConstraint)",
-    message=f"{_CHANGED}: a constraint can be neither added nor removed",
-    field=".topologyConstraint",
-    reason="FieldValueForbidden",
+FIXED_TOPOLOGY = forbidden(
+    "has(self.topologyConstraint) == has(oldSelf.topologyConstraint)",
+    f"{_CHANGED}: a constraint can be neither added nor removed",
+    ".topologyConstraint",
 )
 
 
@@ -115,20 +111,20 @@ class TopologyLevel(KubeModel):
     """One level of the cluster's topology."""
 
     domain: TopologyDomain
-    """Name of the level, as workloads use it: region, zone, block, rack, host, numa or any other."""
+    """Name of the level that workloads use: region, zone, block, rack, host, numa or any other."""
 
     key: Annotated[str, Field(min_length=1, max_length=63, pattern=_LABEL_KEY)]
-    """Key of the node label whose value names the domain that a node is in."""
+    """Key of the node label whose value is the name of the node's domain."""
 
 
 class SchedulerTopologyBinding(KubeModel):
-    """A topology object that somebody else keeps."""
+    """A topology object of a scheduler that an administrator manages."""
 
     scheduler_name: Annotated[str, Field(min_length=1, max_length=63)]
-    """Name of the scheduler (or of its SchedulerBackend) that the object belongs to."""
+    """Name of the scheduler, or of its SchedulerBackend."""
 
     topology_reference: Annotated[str, Field(min_length=1, max_length=253)]
-    """Name of the scheduler's topology object; it is compared, never written."""
+    """Name of the scheduler's topology object. The backend compares it and never writes it."""
 
 
 def _unique(key: str) -> Rule:
@@ -141,7 +137,7 @@ def _unique(key: str) -> Rule:
 
 
 class ClusterTopologyBindingSpec(KubeModel):
-    """The cluster's levels, and who keeps the schedulers' own topology objects."""
+    """The topology levels of the cluster, and the topology objects that administrators manage."""
 
     levels: Annotated[
         tuple[TopologyLevel, ...],
@@ -153,51 +149,45 @@ class ClusterTopologyBindingSpec(KubeModel):
     scheduler_topology_bindings: Annotated[
         tuple[SchedulerTopologyBinding, ...], list_map("schedulerName", at_most=64)
     ] = ()
-    """Schedulers whose topology object is kept by somebody else; the others' are kept in step."""
+    """Schedulers whose topology object an administrator manages. Backends manage the others."""
 
 
 class SchedulerTopologyStatus(KubeModel):
-    """How one scheduler's topology object compares with the binding."""
+    """Comparison of one scheduler's topology object with the binding."""
 
     scheduler_name: Annotated[str, Field(max_length=63)]
-    """Name of the scheduler (or of its SchedulerBackend)."""
+    """Name of the scheduler, or of its SchedulerBackend."""
 
     topology_reference: str
     """Name of the scheduler's topology object."""
 
     in_sync: bool
-    """Whether the object has the binding's levels."""
+    """Whether the object has the levels of the binding."""
 
     scheduler_backend_topology_observed_generation: Int64 | None = None
-    """Generation of the scheduler's object that was compared."""
+    """Generation of the topology object that was compared."""
 
     message: str | None = None
-    """What differs, or why it could not be compared."""
+    """What differs, or why the comparison failed."""
 
 
-class ClusterTopologyBindingStatus(KubeModel):
-    """What is known about the binding."""
-
-    conditions: Conditions = ()
-    """Current state by aspect."""
-
-    observed_generation: Int64 | None = None
-    """Generation of the spec that the status describes."""
+class ClusterTopologyBindingStatus(KubeStatus):
+    """Observed state of the binding."""
 
     scheduler_topology_statuses: Annotated[
         tuple[SchedulerTopologyStatus, ...], list_map("schedulerName")
     ] = ()
-    """One entry per scheduler, each written by its own backend."""
+    """One entry per scheduler. Its backend writes it."""
 
 
 class ClusterTopologyBinding(KubeObject):
-    """Which node labels stand for which topology domains in this cluster."""
+    """Maps the topology domains of this cluster to node labels."""
 
     API_VERSION: ClassVar = f"{names.GROVE_GROUP}/{names.VERSION}"
     KIND: ClassVar = "ClusterTopologyBinding"
 
     spec: ClusterTopologyBindingSpec
-    """The levels."""
+    """Topology levels of the cluster."""
 
     status: ClusterTopologyBindingStatus | None = None
-    """What the schedulers made of them."""
+    """Observed state of the binding."""

@@ -1,11 +1,10 @@
 """The life of a controller process: sync, elect, run, drain, release.
 
-It owns the tasks of the process and the order in which they begin and end. Caches fill and
-stay warm in every replica, so a standby is ready and takes over without a list. Controllers
-run only while the lease is held and after every cache has its whole state. On SIGTERM or
-SIGINT no new key is taken, the reconciles in work may finish, what is left is cancelled,
-events are sent, the lease is given back, and the pages close last: at most ten seconds in
-all. A lease that was lost ends the work, not the process: it becomes a candidate again.
+It owns the tasks of the process and their order. Caches are filled in every replica, so a standby
+is ready and takes over without a list. Controllers run only while this process holds the Lease, and
+after the first list of every cache is complete. On SIGTERM or SIGINT no new key is taken, running
+reconciles may finish, the rest is cancelled, Events are sent, the Lease is released, and the HTTP
+server closes last: ten seconds at most. A lost Lease ends the work, not the process.
 """
 
 import asyncio
@@ -27,32 +26,32 @@ from shared_api.runtime.recording.unreadable_reports import UnreadableReports
 from shared_api.runtime.serving.server import Address, Check, Server
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache, Indexer
-from shared_api.runtime.watching.continuity import Continuity
 from shared_api.runtime.watching.predicates import Watched
-from shared_api.runtime.watching.reflector import Pace, Reflector, Source
+from shared_api.runtime.watching.reflector import Reflector, Source, WatchTiming
+from shared_api.runtime.watching.watch_health import WatchHealth
 
 log = structlog.stdlib.get_logger(__name__)
 
 _COLLECT_EVERY = (50_000, 20, 100)
-"""Allocations between looks for cycles. Values here are frozen trees that reference counting frees,
-so the interpreter's 700 means many looks that find nothing."""
+"""Allocations between garbage collections. Our values are trees that reference counting frees, so
+the interpreter's 700 means many collections that find nothing."""
 
 W = TypeVar("W", bound=Watched)
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the steps of the exit may take, in seconds; ten together."""
+    """How long the steps of the exit may take, in seconds."""
 
     drain: float = 5.0
-    """For reconciles that are in work."""
+    """For running reconciles."""
     events: float = 1.0
     stale: float = 90.0
-    """Silence of a watch after which this process is not ready. Bookmarks come every minute."""
+    """Silence of a watch after which the process is not ready; bookmarks come every minute."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Feed:
+class _Watch:
     resource: str
     run: Callable[[], Awaitable[None]]
     wait_synced: Callable[[], Awaitable[None]]
@@ -82,7 +81,7 @@ class Manager:
         self._address = address
         self._patience = patience or Patience()
         self._unreadable = UnreadableReports(recorder)
-        self._feeds: list[_Feed] = []
+        self._watches: list[_Watch] = []
         self._controllers: list[Controller] = []
         self._stopping = asyncio.Event()
         self._leading = False
@@ -93,32 +92,31 @@ class Manager:
         indexes: Mapping[str, Indexer[W]] | None = None,
         *,
         on_served: Callable[[bool], None] | None = None,
-        continuity: Continuity | None = None,
-        pace: Pace | None = None,
+        health: WatchHealth | None = None,
+        timing: WatchTiming | None = None,
     ) -> Cache[W]:
-        """A cache that is filled as long as the process lives.
+        """Return a cache that is filled while the process runs.
 
-        Of an optional source it is told whether the server has the kind, each time that changes.
-        `continuity` is told how the watch fares.
+        `on_served` is called when the server begins or ceases to serve an optional kind.
         """
-        cache: Cache[W] = Cache(indexes)
         name = _name(source)
+        cache: Cache[W] = Cache(indexes, name=name)
         telemetry = self._telemetry
 
         def on_restart(resource: str, reason: str) -> None:
             telemetry.watch_restarted(resource, reason)
-            if continuity is not None:
-                continuity.broke(reason)
+            if health is not None:
+                health.broke(reason)
 
         reflector = Reflector(
             self._client,
             source,
-            pace=pace,
+            timing=timing,
             on_restart=on_restart,
             on_served=on_served,
         )
-        if continuity is not None:
-            reflector.on_heard = continuity.heard
+        if health is not None:
+            reflector.on_heard = health.heard
         labels = {"resource": name}
         telemetry.read_at_scrape("watch_age_seconds", labels, reflector.stale_for)
         telemetry.read_at_scrape("cache_objects", labels, lambda: len(cache))
@@ -136,11 +134,11 @@ class Manager:
                 return f"has not received the whole state yet{error}"
             return f"has heard nothing for {age:.0f} s{error}"
 
-        self._feeds.append(_Feed(name, lambda: cache.run(reflector), cache.wait_synced, problem))
+        self._watches.append(_Watch(name, lambda: cache.run(reflector), cache.wait_synced, problem))
         return cache
 
     def add(self, controller: Controller) -> None:
-        """Have a controller run while this process leads."""
+        """Run a controller while this process is the leader."""
         self._controllers.append(controller)
 
     def stop(self) -> None:
@@ -148,10 +146,7 @@ class Manager:
         self._stopping.set()
 
     async def run(self, *, signals: bool = True) -> None:
-        """Live, until stopped by a signal or by `stop`.
-
-        Without signals the caller listens to them, since he lives longer than this manager.
-        """
+        """Run until stopped by a signal or by `stop`; without `signals` the caller handles them."""
         async with contextlib.AsyncExitStack() as stack:
             if signals:
                 stack.enter_context(stop_signals(self.stop))
@@ -162,7 +157,7 @@ class Manager:
                 self._port = (await stack.enter_async_context(server)).port
                 self._serving.set()
             async with asyncio.TaskGroup() as group:
-                watches = [group.create_task(_do(feed.run)) for feed in self._feeds]
+                watches = [group.create_task(_do(watch.run)) for watch in self._watches]
                 work = group.create_task(self._work())
                 stop = group.create_task(self._stopping.wait())
                 await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -171,21 +166,23 @@ class Manager:
                     task.cancel()
 
     async def port(self) -> int:
-        """The port of the pages, once they are served."""
+        """Return the port of the HTTP server, once it listens."""
         await self._serving.wait()
         return self._port
 
     def readiness(self) -> Mapping[str, Check]:
-        """What /readyz asks: every watch, and whether we are about to leave."""
-        checks: dict[str, Check] = {f"watch {feed.resource}": feed.problem for feed in self._feeds}
+        """Return the checks of /readyz: every watch, and whether the process is stopping."""
+        checks: dict[str, Check] = {
+            f"watch {watch.resource}": watch.problem for watch in self._watches
+        }
         checks["process"] = lambda: "is stopping" if self._stopping.is_set() else None
         return checks
 
     async def _work(self) -> None:
-        for feed in self._feeds:
-            await feed.wait_synced()
-        log.info("caches are filled", caches=len(self._feeds))
-        # What is cached now lives long: keep the collector from walking it again and again.
+        for watch in self._watches:
+            await watch.wait_synced()
+        log.info("caches are filled", caches=len(self._watches))
+        # Cached objects live long: keep the collector from walking them again and again.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT_EVERY)
@@ -237,7 +234,7 @@ class Manager:
 
 
 def _name(source: Source[W]) -> str:
-    """What a person calls this watch; two of one kind differ by what they select."""
+    """Return the name of a watch; two of one kind differ by their selectors."""
     chosen = [part for part in (source.selector.labels, source.selector.fields) if part]
     return source.resource.plural + (f"[{','.join(chosen)}]" if chosen else "")
 
@@ -248,7 +245,7 @@ async def _do(run: Callable[[], Awaitable[None]]) -> None:
 
 @contextlib.contextmanager
 def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT call a function for as long as the block lasts."""
+    """Call a function on SIGTERM and SIGINT while the block lasts."""
     loop = asyncio.get_running_loop()
     taken = (signal.SIGTERM, signal.SIGINT)
     for number in taken:

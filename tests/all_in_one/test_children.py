@@ -56,7 +56,7 @@ def test_the_supervisors_own_port_is_taken_too(tmp_path: Path) -> None:
     core = children.core(settings(tmp_path, "core.yaml"), "127.0.0.1")
     with pytest.raises(SettingsError, match="core and the supervisor both listen on port 8080"):
         children.check([core], 8080)
-    with pytest.raises(SettingsError, match="core is named twice"):
+    with pytest.raises(SettingsError, match="core is given twice"):
         children.check([core, core], 8090)
 
 

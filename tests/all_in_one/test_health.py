@@ -36,7 +36,7 @@ async def test_the_pod_is_ready_when_its_programs_are() -> None:
         health = Health([child])
         assert health.ready()["core"]() == "has not answered yet"
         await health.ask(child)
-        assert health.ready()["core"]() == "/readyz says 503"
+        assert health.ready()["core"]() == "/readyz returns 503"
         problem.append(None)
         await health.ask(child)
         assert health.ready()["core"]() is None

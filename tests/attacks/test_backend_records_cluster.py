@@ -115,7 +115,7 @@ def test_a_record_may_have_as_many_keys_and_names_as_the_schema_allows(product: 
         wide["spec"]["podKeys"] = [*keys[:7], "iam.example.com/"]
         assert "may not set " in backend.refusal(*ask, input=wide)
         wide["spec"].update(podKeys=keys, schedulerNames=[*names_[:3], "kai-scheduler"])
-        assert "may not answer for " in backend.refusal(*ask, input=wide)
+        assert "may not serve " in backend.refusal(*ask, input=wide)
     finally:
         administrator.do("delete", "clusterrolebinding/wide", "clusterrole/wide")
 
@@ -127,7 +127,7 @@ def test_a_backend_cannot_register_a_second_backend(
     attacker = taken_over(_YUNIKORN)
     forged = _honest("aaa", "kai-scheduler", lease=_LEASE)
     assert attacker.refusal("create", "-f", "-", input=forged) == (
-        "SchedulerBackend aaa is written by the backend of that name:"
+        "SchedulerBackend aaa can be written only by the backend of that name:"
         " system:serviceaccount:grove-system:backend-yunikorn lacks the verb act-as on"
         " backends.policy.grove.io/aaa"
     )
@@ -141,7 +141,7 @@ def test_a_backend_cannot_claim_the_scheduler_or_the_labels_of_another(
     own, keys = "yunikorn", ["yunikorn.apache.org/"]
     assert not attacker.applied(_honest(own, "yunikorn", podKeys=keys, lease=_LEASE))
     claim = _honest(own, "yunikorn", "kai-scheduler", podKeys=keys, lease=_LEASE)
-    assert "may not answer for kai-scheduler: " in attacker.applied(claim)
+    assert "may not serve kai-scheduler: " in attacker.applied(claim)
     for key in ("iam.example.com/", "kai.scheduler/"):
         more = _honest(own, "yunikorn", podKeys=[*keys, key], lease=_LEASE)
         assert f"may not set {key} on pods: " in attacker.applied(more)
@@ -209,8 +209,8 @@ def test_a_backend_cannot_write_the_status_of_gangs_of_others(
         {"podPreparations": [{"name": "w-0-a", "members": {}}]},
     ):
         assert attacker.applied(_gang(status), "--subresource=status") == (
-            "PodGang w-0 was given to backend kai: its status is written by core and that backend,"
-            " and not by system:serviceaccount:grove-system:backend-yunikorn"
+            "PodGang w-0 belongs to backend kai: only core and that backend write its status,"
+            " not system:serviceaccount:grove-system:backend-yunikorn"
         )
 
 

@@ -7,7 +7,12 @@ from typing import Any
 
 from backend_controllers.contract.declaration import Backend, Options
 from backend_controllers.generic.process import Process, lease_of
-from backend_controllers.settings import LeaderElection, ServerSettings, Settings, Timing
+from backend_controllers.settings import (
+    BackendLeaderElection,
+    BackendSettings,
+    BackendTiming,
+    ServerSettings,
+)
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
@@ -20,13 +25,13 @@ _QUIET = 1.0
 
 
 def backend_settings(
-    options: Options | None = None, *, election: LeaderElection | None = None, **timing: Any
-) -> Settings:
+    options: Options | None = None, *, election: BackendLeaderElection | None = None, **timing: Any
+) -> BackendSettings:
     """Settings of a single backend on any free port; numbers are written soon."""
-    return Settings(
+    return BackendSettings(
         server=ServerSettings(host="127.0.0.1", port=0),
-        leader_election=election or LeaderElection(namespace="default"),
-        timing=Timing(**{"progress_delay_seconds": 0.5, **timing}),
+        leader_election=election or BackendLeaderElection(namespace="default"),
+        timing=BackendTiming(**{"progress_delay_seconds": 0.5, **timing}),
         options=options or Options(),
     )
 
@@ -98,7 +103,7 @@ class RunningBackend:
 async def running_backend(
     cluster: Cluster,
     backend: Backend,
-    chosen: Settings | None = None,
+    chosen: BackendSettings | None = None,
     client_type: type[Client] = Client,
 ) -> AsyncIterator[RunningBackend]:
     """A backend controller with its Lease, until the block ends."""

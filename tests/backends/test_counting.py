@@ -47,13 +47,14 @@ def test_any_pods_make_up_the_minimum_where_surplus_stands_in_for_members() -> N
     assert found.scheduled_text() == "2/3 pods scheduled (a 2/2, b 0/1)"
 
 
-def test_a_pod_without_an_index_counts_as_a_member() -> None:
+def test_a_pod_without_an_index_is_not_a_member() -> None:
     by_hand = pod("a-0")
     labels = {"grove.io/podgang": "w-0"}
     by_hand = msgspec.structs.replace(
         by_hand, metadata=msgspec.structs.replace(by_hand.metadata, labels=labels)
     )
-    assert count(gang(("a", 1, 1)), [by_hand]).is_scheduled
+    assert not count(gang(("a", 1, 1)), [by_hand]).is_scheduled
+    assert count(gang(("a", 1, 1)), [by_hand], surplus_stands_in=True).is_scheduled
 
 
 def test_pods_that_ended_or_go_do_not_count() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.product.recording import Recording, read
 from benchmarks.product.replay import Recorded
-from shared_api.kube.http.transport import Request
+from shared_api.kube.http.transport import ApiRequest
 
 APPLY = "application/apply-patch+yaml"
 
@@ -13,9 +13,9 @@ def test_writes_are_read_as_they_were_sent_with_the_uid_that_was_answered(tmp_pa
     file = tmp_path / "core.recording"
     with file.open("wb") as opened:
         recording = Recording(opened)
-        applied = Request("PATCH", "/pods/ä", "APPLY", "pods", '{"a":"ü\\n"}'.encode(), APPLY)
+        applied = ApiRequest("PATCH", "/pods/ä", "APPLY", "pods", '{"a":"ü\\n"}'.encode(), APPLY)
         recording.keep(3, applied, b'{"metadata":{"uid":"u-1","name":"p"}}')
-        deleted = Request("DELETE", "/pods/q", "DELETE", "pods")
+        deleted = ApiRequest("DELETE", "/pods/q", "DELETE", "pods")
         recording.keep(2, deleted, b'{"metadata":{}}')
     assert list(read(file)) == [
         Recorded(3, "PATCH", "/pods/ä", APPLY, '{"a":"ü\\n"}', "u-1"),

@@ -38,7 +38,7 @@ START = Start(100.0, 10.0, 20.0, 30.0, server_cpu=15.0, others=0.1)
 SCALED = {"scaled-1": 0.7, "scaled-2": 0.5, "scaled-3": 2.0}
 BURSTS = {"tiny-1": 0.2, "scaled-0": 1.0, "scaled-1": 0.5, "scaled-2": 0.4, "scaled-3": 0.5}
 BARE = Replayed(Start(0.0, 8.0, 16.0, 25.0, server_cpu=12.0, others=0.2), 5000, 4.0, BURSTS)
-DELAYS = Delays(written=(0.01, 0.02), told=(0.1, 0.3))
+DELAYS = Delays(written=(0.01, 0.02), reported=(0.1, 0.3))
 
 
 def used(cpu: float, writes: int) -> Used:
@@ -81,7 +81,7 @@ def test_a_real_backend_is_judged_by_when_all_are_ready(choice: Choice) -> None:
     rows = report(choice)
     assert (rows[READY_RATIO].value, rows[READY_RATIO].target) == (1.2, 1.25)
     assert rows[RELEASED_RATIO].target is None
-    assert rows["1,000 pods in 500 gangs: all gangs say Scheduled and Ready"].value == 31
+    assert rows["1,000 pods in 500 gangs: all gangs report Scheduled and Ready"].value == 31
 
 
 def test_the_stand_in_is_judged_by_when_all_are_released() -> None:
@@ -103,7 +103,7 @@ def test_delays_have_targets_only_where_nothing_queues() -> None:
     targets = {name: row.target for name, row in rows.items() if name.endswith("p99")}
     assert sorted(filter(None, targets.values())) == [100, 200]
     assert all("one by one" in name for name, target in targets.items() if target)
-    told = rows["pod changed -> PodGang's status says so, 100 gangs one by one: p99"]
+    told = rows["pod changed -> PodGang's status reports it, 100 gangs one by one: p99"]
     assert (told.value, told.verdict) == (300, "MISSED")
 
 

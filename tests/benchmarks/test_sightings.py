@@ -16,7 +16,7 @@ def test_the_last_pod_decides_and_the_first_status_that_says_so_answers() -> Non
     seen.gang("g", [], 3.5)
     seen.gang("g", [SCHEDULED], 5.0)
     seen.gang("g", [SCHEDULED], 6.0)
-    assert seen.delays().told == (2.0,)
+    assert seen.delays().reported == (2.0,)
 
 
 def test_scheduled_and_ready_are_counted_apart() -> None:
@@ -25,7 +25,7 @@ def test_scheduled_and_ready_are_counted_apart() -> None:
     seen.gang("g", [SCHEDULED], 1.5)
     seen.pod("g", "a", [SCHEDULED, READY], 2.0)
     seen.gang("g", [SCHEDULED, READY], 2.25)
-    assert seen.delays().told == (0.5, 0.25)
+    assert seen.delays().reported == (0.5, 0.25)
 
 
 def test_an_object_is_late_by_the_time_since_its_gang_was_first_seen() -> None:
@@ -43,7 +43,7 @@ def test_news_that_overtake_each_other_count_as_no_delay() -> None:
     seen.written("g", 1.0)
     seen.gang("g", [SCHEDULED], 2.0)
     seen.pod("g", "a", [SCHEDULED], 2.5)
-    assert (seen.delays().written, seen.delays().told) == ((0.0,), (0.0,))
+    assert (seen.delays().written, seen.delays().reported) == ((0.0,), (0.0,))
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.001, 1)])

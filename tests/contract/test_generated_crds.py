@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared_api.crdgen.__main__ import main, render
+from crdgen.__main__ import main, render
 from tests.contract.schemas import CRDS
 
 
@@ -40,7 +40,7 @@ def test_check_names_every_stale_file_and_the_remedy(
     assert main(["--check", "--directory", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
         "crds/ is stale (leftover.grove.io.yaml, podcliques.grove.io.yaml,"
-        " podgangs.scheduler.grove.io.yaml): run python -m shared_api.crdgen\n"
+        " podgangs.scheduler.grove.io.yaml): run python -m crdgen\n"
     )
 
 

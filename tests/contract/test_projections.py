@@ -70,7 +70,7 @@ def below(names: Names, *tops: str) -> Names:
     return {path: name for path, name in names.items() if path.split(".")[0] in tops}
 
 
-MODEL, STRUCT = fields_of_model(models.PodGang), fields_of_struct(podgangs.PodGang)
+MODEL, STRUCT = fields_of_model(models.PodGang), fields_of_struct(podgangs.ObservedPodGang)
 
 
 def test_every_field_of_the_model_is_read_under_its_own_name() -> None:
@@ -82,8 +82,8 @@ def test_every_field_of_the_model_is_read_under_its_own_name() -> None:
 
 
 def test_both_are_of_the_same_kind() -> None:
-    assert podgangs.PodGang.API_VERSION == models.PodGang.API_VERSION
-    assert podgangs.PodGang.KIND == models.PodGang.KIND
+    assert podgangs.ObservedPodGang.API_VERSION == models.PodGang.API_VERSION
+    assert podgangs.ObservedPodGang.KIND == models.PodGang.KIND
 
 
 WORDS = st.from_regex(r"[A-Z][a-z]{0,5}", fullmatch=True)
@@ -152,8 +152,8 @@ def assert_same(stated: Any, read: Any, *, path: str = "") -> None:
         assert (read, type(read)) == (stated, type(stated)), path
 
 
-def read_back(manifest: Manifest) -> podgangs.PodGang:
-    return codec_for(podgangs.PodGang).one(encode(manifest))
+def read_back(manifest: Manifest) -> podgangs.ObservedPodGang:
+    return codec_for(podgangs.ObservedPodGang).one(encode(manifest))
 
 
 @given(instances(models.PodGang))
@@ -165,11 +165,11 @@ def test_a_gang_is_read_with_the_values_that_were_written(stated: models.PodGang
 def test_preparations_differ_for_readers_as_they_do_for_writers(
     one: models.PodPreparation, other: models.PodPreparation
 ) -> None:
-    def published(preparation: models.PodPreparation) -> podgangs.PodPreparation:
-        return msgspec.convert(preparation, podgangs.PodPreparation, from_attributes=True)
+    def published(preparation: models.PodPreparation) -> podgangs.ObservedPodPreparation:
+        return msgspec.convert(preparation, podgangs.ObservedPodPreparation, from_attributes=True)
 
     assert (published(one) == published(other)) == (one == other)
-    assert published(one) == msgspec.convert(one.manifest(), podgangs.PodPreparation)
+    assert published(one) == msgspec.convert(one.manifest(), podgangs.ObservedPodPreparation)
 
 
 def test_what_the_model_leaves_alone_is_skipped() -> None:
@@ -181,6 +181,6 @@ def test_what_the_model_leaves_alone_is_skipped() -> None:
 
 def test_what_the_server_never_stores_is_refused_by_both_alike() -> None:
     unknown = pod_gang("a") | {"status": {"phase": "Later"}}
-    for kind in (models.PodGang, podgangs.PodGang):
+    for kind in (models.PodGang, podgangs.ObservedPodGang):
         with pytest.raises(BadResponse, match="the answer is no PodGang"):
             codec_for(kind).one(encode(unknown))

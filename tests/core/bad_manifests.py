@@ -201,7 +201,7 @@ TOLD: dict[str, tuple[Edits, Told]] = {
     ),
     "a scheduler that nobody answers for": (
         {f"{POD}.schedulerName": "unheard-of"},
-        Told("BackendUnknown", "no backend answers for schedulerName 'unheard-of'", ""),
+        Told("BackendUnknown", "no backend has schedulerName 'unheard-of'", ""),
     ),
     "a placement in a topology that nobody described": (
         {

@@ -11,7 +11,7 @@ import msgspec
 from prometheus_client.samples import Sample
 
 from core_operator.app import assemble
-from core_operator.settings import LeaderElection, ServerSettings, Settings
+from core_operator.settings import CoreLeaderElection, CoreSettings, ServerSettings
 from core_operator.state.caches import BACKENDS, CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
@@ -29,11 +29,11 @@ Object = dict[str, Any]
 WRITES = ("POST", "APPLY", "PATCH", "DELETE", "create", "apply", "patch", "delete")
 
 
-def settings(**sections: Any) -> Settings:
+def settings(**sections: Any) -> CoreSettings:
     """Settings of a single operator on any free port."""
-    return Settings(
+    return CoreSettings(
         server=ServerSettings(host="127.0.0.1", port=0),
-        leader_election=LeaderElection(enabled=False),
+        leader_election=CoreLeaderElection(enabled=False),
         **sections,
     )
 
@@ -118,7 +118,7 @@ def _is_work(sample: Sample) -> bool:
 
 @contextlib.asynccontextmanager
 async def running_operator(
-    cluster: Cluster, chosen: Settings | None = None, client_type: type[Client] = Client
+    cluster: Cluster, chosen: CoreSettings | None = None, client_type: type[Client] = Client
 ) -> AsyncIterator[Operator]:
     """The operator, until the block ends."""
     telemetry, writes = Telemetry(), Writes()

@@ -1,6 +1,6 @@
 """One set with one gang of two pods in caches that a test fills, without a server."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -8,9 +8,9 @@ import msgspec
 
 from core_operator.context import CoreContext
 from core_operator.metrics import CoreMetrics
-from core_operator.plan import naming
-from core_operator.settings import Settings
-from core_operator.state.caches import BASE, OWNER, Caches
+from core_operator.plan.layout import naming
+from core_operator.settings import CoreSettings
+from core_operator.state.caches import BASE, OWNER, CoreCaches
 from core_operator.state.view import View
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -18,6 +18,8 @@ from shared_api.kube.pods import Pod
 from shared_api.models import KubeObject, PodCliqueSet, PodGang, SchedulerBackend
 from shared_api.runtime.applying.applied_fields import Applied, applied
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.queueing.queue import Queue
+from shared_api.runtime.reconciling.builder import Builder, Runtime
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.owners import by_controller
@@ -35,6 +37,13 @@ K = TypeVar("K", bound=KubeObject)
 GANG = ObjectKey(NAMESPACE, "w-0")
 
 
+class _Idle:
+    """A reconciler that is never called."""
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        raise NotImplementedError
+
+
 class Scene:
     """The caches, filled; `backend` is what the gang's backend registers with."""
 
@@ -47,7 +56,12 @@ class Scene:
         self._version = 100
         telemetry = Telemetry()
         self.context = CoreContext(
-            Settings(), self.client, self.view, telemetry, CoreMetrics(telemetry), clock=self.clock
+            CoreSettings(),
+            self.client,
+            self.view,
+            telemetry,
+            CoreMetrics(telemetry),
+            clock=self.clock,
         )
         self.set = pod_clique_set(clique("a", 2))
         self.clique = _owned(pod_samples.podclique(2, 2), self.set)
@@ -57,6 +71,13 @@ class Scene:
         record["metadata"]["uid"] = "uid-of-backend"
         self.put(self.caches.backends, _applied(SchedulerBackend.model_validate(record)))
         self.put(self.caches.sets, _applied(self.set))
+
+    def queue_of(self, table: Callable[[Builder], Builder]) -> Queue[ObjectKey]:
+        """The queue of a controller that has this table of watches and never runs."""
+        runtime = Runtime(self.client, Telemetry(), names.FIELD_MANAGER_CORE, clock=self.clock)
+        controller = table(Builder("scene", runtime)).build(lambda _: _Idle())
+        controller.queue.reopen()
+        return controller.queue
 
     def gang_of(
         self, *pods: str, conditions: Sequence[object] = (), name: str = GANG.name
@@ -106,13 +127,13 @@ class Scene:
         cache.take(Changed(_at(value, f"{self._version}")))
 
 
-def _caches() -> Caches:
+def _caches() -> CoreCaches:
     def by_base(gang: Watched) -> Iterable[str]:
         base = gang.metadata.labels.get(names.LABEL_BASE_PODGANG)
         return () if base is None else (f"{gang.metadata.namespace}/{base}",)
 
     owned = {OWNER: by_controller}
-    caches = Caches(
+    caches = CoreCaches(
         sets=Cache(),
         cliques=Cache(owned),
         groups=Cache(owned),

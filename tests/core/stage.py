@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from core_operator.settings import Settings
+from core_operator.settings import CoreSettings
 from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.pytest_plugin import fresh_namespace
@@ -27,7 +27,7 @@ class Stage:
     """What tests of a module share; sets and their pods are told apart by the set's name."""
 
     def __init__(
-        self, cluster: Cluster, person: Onlooker, settings: Settings | None = None
+        self, cluster: Cluster, person: Onlooker, settings: CoreSettings | None = None
     ) -> None:
         self.cluster = cluster
         self.settings = settings
@@ -117,7 +117,7 @@ async def on_stage(
     cluster: Cluster,
     *,
     also: Sequence[Resource] = (),
-    settings: Settings | None = None,
+    settings: CoreSettings | None = None,
     scheduled: Scheduled = DEFAULT,
 ) -> AsyncIterator[Stage]:
     """A stage in a namespace of its own; the person watches other kinds too if asked."""

@@ -121,7 +121,7 @@ async def test_a_backend_that_cannot_do_what_is_needed_is_not_given_the_gang(
     async with weak.serving(), running_operator(core_cluster) as operator:
         await person.create(asking_for("weak"))
         message = await until_told(person, operator, names.REASON_UNSUPPORTED)
-        assert message == "backend 'weak' cannot do: Gang"
+        assert message == "backend 'weak' does not support: Gang"
         await operator.until_idle()
         assert len(person.pods) == 2
         assert all(map(gates, person.pods)), "programmed or not, it is not released"

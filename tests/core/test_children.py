@@ -6,16 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from core_operator.writes.child_writer import (
-    Concern,
-    Family,
+    ChildWriter,
     NamesTaken,
+    RefusalReport,
     Wanted,
     own_child,
-    settle,
-    telling,
 )
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.metadata import Metadata, ObjectKey, ObservedOwnerReference
 from shared_api.kube.resources import SERVICES
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import Behalf, Target
@@ -33,9 +31,11 @@ SET = Owner("n", "grove.io", "PodCliqueSet", "w", "now")
 
 
 def an_object(name: str, uid: str, owner: str | None = None) -> PartialObject:
-    owners: tuple[OwnerReference, ...] = ()
+    owners: tuple[ObservedOwnerReference, ...] = ()
     if owner is not None:
-        reference = OwnerReference("grove.io/v1alpha1", "PodCliqueSet", "w", owner, controller=True)
+        reference = ObservedOwnerReference(
+            "grove.io/v1alpha1", "PodCliqueSet", "w", owner, controller=True
+        )
         owners = (reference,)
     return PartialObject(Metadata(name=name, namespace="n", uid=uid, owner_references=owners))
 
@@ -71,19 +71,20 @@ def wanted(cache: Cache[PartialObject]) -> Wanted[PartialObject]:
     return Wanted(Target(SERVICES, cache), manifest)
 
 
-async def settled(child: PartialObject, client: ScriptedClient) -> None:
+async def settled(child: PartialObject, client: ScriptedClient, scene: Scene) -> None:
     """Have a set `w` of the UID `now` wish for a child whose name this object has."""
     cache: Cache[PartialObject] = Cache()
     cache.take(Changed(child))
     applier = Applier(client, "us", PendingWrites(), Telemetry())
     behalf = Behalf(ObjectKey("n", "w"), SET)
-    await settle(Family((wanted(cache),)), applier, behalf, parallel=1)
+    report = RefusalReport(scene.set, scene.set)
+    await ChildWriter(scene.context, applier).settle((wanted(cache),), (), report, behalf)
 
 
 async def test_a_child_of_a_former_set_of_the_same_name_is_waited_for() -> None:
     client = ScriptedClient()
     with pytest.raises(WaitForEvent, match="Service w-0-a of the former owner is still there"):
-        await settled(an_object(KEY.name, "c", "before"), client)
+        await settled(an_object(KEY.name, "c", "before"), client, Scene())
     assert client.writes == []
 
 
@@ -95,12 +96,9 @@ async def test_a_child_that_is_being_deleted_for_too_long_is_told_with_its_final
     since = (scene.context.now() - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
     child = an_object(KEY.name, "c", "before")
     going = replace(child.metadata, deletion_timestamp=since, finalizers=("example.com/x",))
-    with (
-        pytest.raises(WaitForEvent) as raised,
-        telling(scene.context, Concern(scene.set, scene.set)),
-    ):
-        await settled(PartialObject(going), ScriptedClient())
-    told = scene.context.problems.get(scene.set.metadata.uid or "")
+    with pytest.raises(WaitForEvent) as raised:
+        await settled(PartialObject(going), ScriptedClient(), scene)
+    told = scene.context.problems.of(scene.set.metadata.uid or "")
     if not is_told:
         assert told is None
         assert raised.value.within == pytest.approx(20, abs=2)
@@ -117,12 +115,12 @@ async def test_a_child_that_is_being_deleted_for_too_long_is_told_with_its_final
 
 @pytest.mark.parametrize(
     "owners",
-    [(), (OwnerReference("v1", "PodCliqueSet", "x", "x", controller=True),)],
+    [(), (ObservedOwnerReference("v1", "PodCliqueSet", "x", "x", controller=True),)],
     ids=["nobody", "another set"],
 )
 async def test_what_others_have_made_has_taken_the_name(
-    owners: tuple[OwnerReference, ...],
+    owners: tuple[ObservedOwnerReference, ...],
 ) -> None:
     metadata = Metadata(name=KEY.name, namespace="n", uid="c", owner_references=owners)
     with pytest.raises(NamesTaken):
-        await settled(PartialObject(metadata), ScriptedClient())
+        await settled(PartialObject(metadata), ScriptedClient(), Scene())

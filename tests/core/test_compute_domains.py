@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core_operator.plan.compute_domains import COMPUTE_DOMAINS
+from core_operator.plan.manifests.compute_domains import COMPUTE_DOMAINS
 from core_operator.settings import Network
 from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from core_operator.settings import Timing
+from core_operator.settings import CoreTiming
 from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Client
-from shared_api.kube.http.transport import Request
+from shared_api.kube.http.transport import ApiRequest
 from shared_api.kube.resources import EVENTS, PODS, SERVICES
 from tests.core.kit import (
     Object,
@@ -65,7 +65,7 @@ class Deaths:
                 # Shared with the same client at other urgencies, which dies with it.
                 self._life = _Life(asyncio.Semaphore(deaths.at_once))
 
-            async def _send(self, request: Request) -> bytes:
+            async def _send(self, request: ApiRequest) -> bytes:
                 if request.method == "GET" or request.resource == EVENTS.plural:
                     return await super()._send(request)
                 life = self._life
@@ -135,7 +135,7 @@ def said_of_release(person: Onlooker) -> set[tuple[bool, str]]:
     }
 
 
-NOTHING_GATHERED = settings(timing=Timing(status_delay_seconds=0, progress_delay_seconds=0))
+NOTHING_GATHERED = settings(timing=CoreTiming(status_delay_seconds=0, progress_delay_seconds=0))
 MANY = 16
 
 

@@ -135,7 +135,7 @@ async def test_an_evicted_pod_is_replaced_alone_and_the_time_is_measured(stage: 
     assert len(kept) == 2
     note = await stage.person.until_event("evict-0-a", "PodLost", 60)
     assert note.startswith(f"pod {lost.metadata.name} on node-")
-    assert "EvictionByEvictionAPI" in note or "somebody deleted it" in note
+    assert "EvictionByEvictionAPI" in note or "it was deleted" in note
     await stage.remove("evict")
 
 

@@ -49,7 +49,7 @@ async def test_get_tells_who_waits_for_what_and_wide_tells_the_numbers(
         "lost": ("False", "BackendUnavailable", "0"),
     }
     messages = {
-        "held": "0/1 replicas available; gang held-0: 2/2 pods held until backend default has"
+        "held": "0/1 replicas available; gang held-0: 2/2 pods gated until backend default has"
         " programmed the gang",
         "partly": "0/1 replicas available; gang partly-0: 2/3 pods scheduled; 1 waits for"
         " example.com/room",

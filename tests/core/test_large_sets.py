@@ -9,7 +9,7 @@ import pytest
 from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
-from shared_api.kube.http.transport import Limits
+from shared_api.kube.http.transport import ConnectionLimits
 from shared_api.kube.resources import PODS
 from tests.core.kit import Onlooker, Operator, clique, gates, holds, pcs, running_operator
 from tests.core.stand_in import StandIn
@@ -23,7 +23,7 @@ class Narrow(Client):
     """For two requests at the same time, so that what is made takes its time."""
 
     def __init__(self, source: Any, **options: Any) -> None:
-        super().__init__(source, **{**options, "limits": Limits(in_flight=2)})
+        super().__init__(source, **{**options, "limits": ConnectionLimits(in_flight=2)})
 
 
 @contextlib.asynccontextmanager

@@ -7,8 +7,8 @@ import pytest
 from core_operator.context import CoreContext
 from core_operator.controllers.backend import BackendReconciler
 from core_operator.metrics import CoreMetrics
-from core_operator.settings import Settings
-from core_operator.state.caches import BACKENDS, LEASE_SILENCE, Caches
+from core_operator.settings import CoreSettings
+from core_operator.state.caches import BACKENDS, LEASE_SILENCE, CoreCaches
 from core_operator.state.view import View
 from shared_api import names
 from shared_api.kube.metadata import Metadata, ObjectKey
@@ -20,8 +20,8 @@ from shared_api.runtime.leading.lease import Lease, LeaseSpec
 from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.continuity import Continuity
 from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
+from shared_api.runtime.watching.watch_health import WatchHealth
 from tests.core.stand_in import record
 from tests.runtime.writes import ScriptedClient
 
@@ -42,13 +42,13 @@ class Judge:
         self.time = 0.0
         self.client = ScriptedClient()
         clock = Clock(monotonic=lambda: self.time)
-        self.watch = Continuity(LEASE_SILENCE, clock)
-        caches = Caches(
-            *(Cache() for one in fields(Caches) if not one.kw_only), lease_watch=self.watch
+        self.watch = WatchHealth(LEASE_SILENCE, clock)
+        caches = CoreCaches(
+            *(Cache() for one in fields(CoreCaches) if not one.kw_only), lease_watch=self.watch
         )
         telemetry = Telemetry()
         context = CoreContext(
-            Settings(),
+            CoreSettings(),
             self.client,
             View(caches, "default", accepted),
             telemetry,
@@ -116,7 +116,7 @@ async def test_a_lease_is_good_for_as_long_as_it_says_from_when_we_saw_it() -> N
 async def test_a_lease_that_asks_for_long_is_not_believed_for_long() -> None:
     judge = Judge()
     judge.renew(20, seconds=3600)
-    judge.pass_to(Settings().backends.stale_after_seconds)
+    judge.pass_to(CoreSettings().backends.stale_after_seconds)
     assert (await judge.verdict())[0] == "False"
 
 
@@ -153,7 +153,7 @@ async def test_right_after_a_start_what_was_said_before_stands(said: str) -> Non
 async def test_a_lease_that_is_given_back_or_gone_ends_at_once() -> None:
     judge = Judge()
     judge.renew(20, holder=None)
-    assert await judge.verdict() == ("False", "nobody holds its Lease n/heart", None)
+    assert await judge.verdict() == ("False", "its Lease n/heart has no holder", None)
     judge.lose()
     assert await judge.verdict() == ("False", "its Lease n/heart does not exist", None)
 

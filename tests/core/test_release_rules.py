@@ -71,7 +71,7 @@ async def test_where_programs_come_after_the_release_acceptance_is_enough(
             await operator.until_idle()
             assert [gates(pod) for pod in person.pods] == [[GATE], [GATE]]
             told = condition(person.get(SETS, "w"), "Ready")["message"]
-            assert "gang w-0: 2/2 pods held" in told
+            assert "gang w-0: 2/2 pods gated" in told
         async with StandIn(person.client, "default", says=accepted, release=rules).serving():
             await person.until_ready(2)
             assert not condition(person.get(GANGS, "w-0"), names.CONDITION_PROGRAMMED)

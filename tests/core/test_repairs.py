@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 import pytest
 
 from core_operator.metrics import CoreMetrics
-from core_operator.state.caches import OWNER, Caches
-from core_operator.state.lost_pods import Repairs
+from core_operator.state.caches import OWNER, CoreCaches
+from core_operator.state.pod_losses import PodLosses
 from shared_api import names
-from shared_api.kube.metadata import Metadata, OwnerReference
+from shared_api.kube.metadata import Metadata, ObservedOwnerReference
 from shared_api.kube.pods import Pod, PodCondition, PodStatus
 from shared_api.models import KubeObject, PodClique, PodGang
 from shared_api.runtime.applying.applied_fields import applied
@@ -29,14 +29,14 @@ class Process:
 
     def __init__(self, *, leads: bool) -> None:
         self.leads = leads
-        self.told: list[str] = []
+        self.events: list[str] = []
         self._version = 0
         self._telemetry = Telemetry()
-        empty = Caches(*(Cache() for one in fields(Caches) if not one.kw_only))
+        empty = CoreCaches(*(Cache() for one in fields(CoreCaches) if not one.kw_only))
         self._caches = replace(empty, pods=Cache({OWNER: by_controller}))
         metrics = CoreMetrics(self._telemetry)
-        self.repairs = Repairs(self._caches, metrics, Clock(monotonic=lambda: 0.0), self)
-        self.repairs.tell = self._tell
+        clock = Clock(monotonic=lambda: 0.0)
+        self.losses = PodLosses(self._caches, metrics, clock, self, self._record_event)
         self._caches.cliques.take(Changed(applied(PodClique)(_clique(), {})))
         self._caches.gangs.take(Changed(applied(PodGang)(_gang(), {})))
 
@@ -61,7 +61,7 @@ class Process:
             resource_version=f"{self._version}",
             labels={names.LABEL_PODGANG: "g"},
             owner_references=(
-                OwnerReference("grove.io/v1alpha1", "PodClique", "c", "c", controller=True),
+                ObservedOwnerReference("grove.io/v1alpha1", "PodClique", "c", "c", controller=True),
             ),
         )
         pod = Pod(metadata=metadata, status=status)
@@ -72,8 +72,8 @@ class Process:
         samples = (one for family in self._telemetry.registry.collect() for one in family.samples)
         return sum(one.value for one in samples if one.name == name)
 
-    def _tell(self, about: KubeObject, reason: str, note: str) -> None:
-        self.told.append(f"{about.metadata.name} {reason} {note}")
+    def _record_event(self, about: KubeObject, reason: str, note: str) -> None:
+        self.events.append(f"{about.metadata.name} {reason} {note}")
 
 
 def _clique() -> PodClique:
@@ -92,7 +92,7 @@ def test_the_leader_counts_a_lost_pod_and_the_repair() -> None:
     leader.see("p", READY)
     leader.see("p", FAILED)
     assert leader.total(LOST) == 1
-    assert leader.told == ["c PodLost pod p is lost: Evicted"]
+    assert leader.events == ["c PodLost pod p is lost: Evicted"]
     leader.see("q", READY)
     assert leader.total(REPAIRED) == 1
 
@@ -114,10 +114,10 @@ def test_what_a_gang_lost_before_it_went_is_no_repair_of_its_successor() -> None
 
 def test_what_the_leader_deletes_itself_is_not_lost() -> None:
     leader = Process(leads=True)
-    with leader.repairs.deletions.to(leader.see("p", READY)):
+    with leader.losses.expected_deletions.expect(leader.see("p", READY)):
         leader.see("p", FAILED)
     assert leader.total(LOST) == 0
-    with leader.repairs.deletions.to(leader.see("q", READY)):
+    with leader.losses.expected_deletions.expect(leader.see("q", READY)):
         pass
     leader.see("q", FAILED)
     assert leader.total(LOST) == 0
@@ -125,7 +125,10 @@ def test_what_the_leader_deletes_itself_is_not_lost() -> None:
 
 def test_a_pod_that_is_lost_after_its_deletion_has_failed_is_lost() -> None:
     leader = Process(leads=True)
-    with pytest.raises(ConnectionError), leader.repairs.deletions.to(leader.see("p", READY)):
+    with (
+        pytest.raises(ConnectionError),
+        leader.losses.expected_deletions.expect(leader.see("p", READY)),
+    ):
         raise ConnectionError
     leader.see("p", FAILED)
     assert leader.total(LOST) == 1
@@ -136,7 +139,7 @@ def test_a_process_that_does_not_lead_counts_nothing_and_tells_nothing() -> None
     standby.see("p", READY)
     standby.see("p", FAILED)
     standby.see("q", READY)
-    assert (standby.total(LOST), standby.total(REPAIRED), standby.told) == (0, 0, [])
+    assert (standby.total(LOST), standby.total(REPAIRED), standby.events) == (0, 0, [])
 
 
 def test_a_process_that_comes_to_lead_counts_from_then_on() -> None:

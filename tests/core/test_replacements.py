@@ -7,11 +7,14 @@ from itertools import count
 import msgspec
 import pytest
 
-from core_operator.state.caches import Caches
-from core_operator.state.replacement_backoff import Replacements
+from core_operator.metrics import CoreMetrics
+from core_operator.state.caches import CoreCaches
+from core_operator.state.pod_losses import PodLosses
 from shared_api.kube.pods import Pod, PodCondition
 from shared_api.runtime.applying.applied_fields import applied
 from shared_api.runtime.clock import Clock
+from shared_api.runtime.leading.fence import Unfenced
+from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.plan.pod_samples import GATED, NOW, READY, pod, podclique
@@ -25,9 +28,11 @@ class World:
     def __init__(self) -> None:
         self.time = 0.0
         self.clique = podclique(replicas=2)
-        self._caches = Caches(*(Cache() for one in fields(Caches) if not one.kw_only))
+        self._caches = CoreCaches(*(Cache() for one in fields(CoreCaches) if not one.kw_only))
         self._numbers = count(1)
-        self.lost = Replacements(self._caches, Clock(lambda: self.time, utc=self._utc))
+        clock = Clock(lambda: self.time, utc=self._utc)
+        metrics = CoreMetrics(Telemetry())
+        self.lost = PodLosses(self._caches, metrics, clock, Unfenced(), lambda *_: None)
         self._known = applied(type(self.clique))(self.clique, {})
         self._caches.cliques.take(Changed(self._known))
 
@@ -57,7 +62,10 @@ class World:
         self._caches.cliques.take(Removed(self._known))
 
     def left(self, *indexes: int) -> dict[int, float]:
-        return {at: wait.left for at, wait in self.lost.waiting(self.clique, indexes).items()}
+        return {
+            at: losses.due - self.time
+            for at, losses in self.lost.waiting(self.clique, indexes).items()
+        }
 
     def _comes(self, index: int) -> Pod:
         return self._shows(pod(index, READY, name=f"p-{next(self._numbers)}"))
@@ -126,7 +134,7 @@ def test_the_wait_is_told_with_its_cause_and_its_end() -> None:
     world = World()
     for _ in range(3):
         world.loses()
-    told = world.lost.waiting(world.clique, [0])[0].losses.told(0)
+    told = world.lost.waiting(world.clique, [0])[0].message(0)
     assert told == (
         "pod 0 was lost 3 times lately, last Preempted (PreemptionByScheduler: for high);"
         " replaced at 2026-03-01T12:00:02Z"

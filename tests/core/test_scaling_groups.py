@@ -105,7 +105,7 @@ async def test_scaled_gangs_wait_until_the_minimum_of_their_base_gang_is_bound(
         )
         waiting = condition(person.get(GANGS, "w-0-s-1"), "Released")
         assert waiting["reason"] == "BaseGangNotScheduled"
-        assert waiting["message"].startswith("waits for base gang w-0: ")
+        assert waiting["message"].startswith("base gang w-0 is not scheduled: ")
         await person.until(lambda: sum(map(is_ready, person.pods)) == 4)
         await operator.until_idle()
         scaled = [p for p in person.pods if names.LABEL_BASE_PODGANG in p.metadata.labels]

@@ -37,9 +37,13 @@ async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_
     scene.has_gang()
     with pytest.raises(Terminal):
         await reconciler.reconcile(ObjectKey(NAMESPACE, large.metadata.name))
-    told = scene.context.problems[large.metadata.uid or ""]
+    told = scene.context.problems.of(large.metadata.uid or "")
+    assert told is not None
     assert str(told.reason) == "TooLarge"
-    assert told.message == "a clique has at most 10000 pods: 20000 are wanted"
+    assert told.message == (
+        f"PodClique {large.metadata.name} is too large: 20000 pods, at most 10000 are allowed."
+        " Lower its replicas"
+    )
     assert scene.client.writes == []
 
 

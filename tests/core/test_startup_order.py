@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-import core_operator.await_order
-from core_operator.settings import Settings, StartupOrder
+import startup_wait.__main__
+from core_operator.settings import CoreSettings, StartupOrder
 from core_operator.state.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from local_cluster.process_node.placement import place_on_process_node
@@ -27,13 +27,13 @@ from tests.core.schedulers import DEFAULT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
-WAITER = StartupOrder(command=["python", core_operator.await_order.__file__])
+WAITER = StartupOrder(command=["python", startup_wait.__main__.__file__])
 SECONDS = 60.0
 IN_ORDER = "CliqueStartupTypeInOrder"
 EXPLICIT = "CliqueStartupTypeExplicit"
 
 
-def ordered() -> Settings:
+def ordered() -> CoreSettings:
     return settings(startup_order=WAITER)
 
 
@@ -112,7 +112,7 @@ async def test_cliques_start_in_order_and_each_gang_keeps_its_own(
             SECONDS,
         )
         await person.until(
-            lambda: "1 waits for w-0-a to be ready" in told(person.one(SETS, "w")), SECONDS
+            lambda: "1 waiting for w-0-a to be ready" in told(person.one(SETS, "w")), SECONDS
         )
         switches.on("a")
         await person.until(lambda: all(map(has_started, all_of(person, "w-0-s-0-b"))), SECONDS)

@@ -1,12 +1,11 @@
 """What the writers of statuses are told soon, and what late."""
 
+from functools import partial
+
 import pytest
 
-from core_operator.settings import Timing
-from core_operator.watches.debounce import OnTheWay, patience
-from core_operator.watches.statuses import StatusQueues, feed_statuses
+from core_operator.watches.tables import WatchTables
 from shared_api.kube.metadata import ObjectKey
-from shared_api.runtime.queueing.queue import Queue
 from tests.core.scene import Scene
 from tests.plan.pod_samples import BOUND, CLIQUE, GATED, READY
 from tests.plan.samples import NAMESPACE
@@ -20,18 +19,13 @@ class Stage(Scene):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cliques, groups, sets = (self._queue() for _ in range(3))
-        timing = Timing(status_delay_seconds=SOON, progress_delay_seconds=PROGRESS)
-        self.on_the_way = OnTheWay(self.clock, PROGRESS)
-        queues = StatusQueues(self.cliques, groups, sets, self.on_the_way)
-        feed_statuses(self.view, queues, timing)
+        self.postponed = self.context.progress_debouncer()
+        tables = WatchTables(self.context)
+        self.cliques = self.queue_of(partial(tables.podclique_status, postponed=self.postponed))
         self.has_clique()
         self.has_pod(0, GATED)
         self.has_pod(1, GATED)
         assert self.due_after(10 * PROGRESS)
-
-    def _queue(self) -> Queue[ObjectKey]:
-        return Queue(lambda key: key.namespace, clock=self.clock)
 
     def due_after(self, seconds: float) -> bool:
         """Tell whether the PodClique is due to be told of then."""
@@ -76,7 +70,7 @@ def test_a_pod_on_its_way_is_mere_progress() -> None:
 
 def test_progress_of_one_that_was_put_off_wakes_nobody_and_readiness_does() -> None:
     stage = Stage()
-    assert stage.on_the_way.rest(KEY) > 0
+    assert stage.postponed.remaining(KEY) > 0
     stage.has_pod(0, READY)
     assert not stage.due_after(60.0)
     stage.has_pod(1, READY)
@@ -86,22 +80,22 @@ def test_progress_of_one_that_was_put_off_wakes_nobody_and_readiness_does() -> N
 def test_those_on_their_way_wait_together_and_from_when_each_was_seen() -> None:
     stage = Stage()
     others = [ObjectKey(NAMESPACE, f"other-{number}") for number in range(9)]
-    assert stage.on_the_way.rest(KEY, waited=PROGRESS) == pytest.approx(
-        patience(PROGRESS, 1) - PROGRESS
+    assert stage.postponed.remaining(KEY, ago=PROGRESS) == pytest.approx(
+        stage.postponed.delay(1) - PROGRESS
     )
     for other in others:
-        stage.on_the_way.rest(other)
+        stage.postponed.remaining(other)
     stage.time += 0.5
-    assert stage.on_the_way.rest(KEY) == pytest.approx(patience(PROGRESS, 10) - PROGRESS - 0.5)
+    assert stage.postponed.remaining(KEY) == pytest.approx(
+        stage.postponed.delay(10) - PROGRESS - 0.5
+    )
     for other in others:
-        stage.on_the_way.arrived(other)
-    assert stage.on_the_way.rest(KEY) < 0
+        stage.postponed.done(other)
+    assert stage.postponed.remaining(KEY) < 0
 
 
-def test_progress_of_many_is_told_later_but_never_too_late() -> None:
-    assert patience(1.0, 0) == 1.0
-    assert patience(1.0, 1) < patience(1.0, 100) < patience(1.0, 200)
-    assert patience(1.0, 10_000) == 30.0
-    # Whoever asks for less gets less, also of the longest wait.
-    assert patience(60.0, 10_000) == 60.0
-    assert patience(0.0, 10_000) == 0.0
+def test_progress_of_many_is_reported_later_but_never_too_late() -> None:
+    delay = Scene().context.progress_debouncer().delay
+    assert delay(0) == PROGRESS
+    assert delay(1) < delay(100) < delay(200)
+    assert delay(10_000) == 30.0

@@ -1,7 +1,7 @@
 """Which PodCliques are told of at once while many others are on their way, and which later."""
 
 from core_operator.controllers.statuses import PodCliqueStatusReconciler
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.applying.applier import Applier
@@ -21,9 +21,10 @@ class Stage(Scene):
     def __init__(self, crowd: int = 100) -> None:
         super().__init__()
         applier = Applier(self.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
-        self.reconciler = PodCliqueStatusReconciler(self.context, applier)
+        self.postponed = self.context.progress_debouncer()
+        self.reconciler = PodCliqueStatusReconciler(self.context, applier, self.postponed)
         for number in range(crowd):
-            self.reconciler.on_the_way.rest(ObjectKey(NAMESPACE, f"other-{number}"))
+            self.postponed.remaining(ObjectKey(NAMESPACE, f"other-{number}"))
         self.has_clique()
 
     async def tells(self) -> bool:
@@ -74,7 +75,7 @@ async def test_a_loss_is_told_in_any_crowd() -> None:
 
 async def test_a_problem_is_told_in_any_crowd() -> None:
     stage = Stage()
-    stage.context.note_problem(stage.clique, Blocked(Blocking.PODS_REFUSED, "no quota"))
+    stage.context.report_problem(stage.clique, Blocker(BlockingReason.PODS_REFUSED, "no quota"))
     assert await stage.tells()
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from core_operator.plan.pods import plan_pods
-from core_operator.plan.preparation import Preparation
+from core_operator.plan.pods.pod_plan import plan_pods
+from core_operator.plan.pods.preparation import Preparation
 from core_operator.state.caches import CLIQUES, GANGS, SETS
 from core_operator.writes import child_writer as children
 from local_cluster.cluster import Cluster
@@ -277,8 +277,8 @@ async def test_a_pod_of_another_under_a_name_that_we_need_is_told_and_waited_for
             told = condition(person.get(CLIQUES, "w-0-a"), "Stalled")
             assert (told["reason"], told["message"]) == (
                 "Conflict",
-                "pods that are another's, or have lost the label app.kubernetes.io/managed-by, have"
-                f" names that are needed: {hidden}; delete them, or give it back",
+                f"Pods {hidden} cannot be created: foreign pods, or pods without the label"
+                " app.kubernetes.io/managed-by, have these names. Delete them, or restore the label",
             )
             assert await person.until_event("w-0-a", "Conflict") == told["message"]
             await person.until(

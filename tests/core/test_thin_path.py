@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_operator.settings import Timing
+from core_operator.settings import CoreTiming
 from core_operator.state.caches import CLIQUES, GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
@@ -67,7 +67,7 @@ async def test_pods_are_held_until_the_backend_has_programmed_the_gang(
 
 async def test_core_writes_no_more_than_it_must(core_cluster: Cluster, person: Onlooker) -> None:
     # Changes are gathered for longer than they take, also on a busy machine.
-    patient = settings(timing=Timing(status_delay_seconds=2, progress_delay_seconds=10))
+    patient = settings(timing=CoreTiming(status_delay_seconds=2, progress_delay_seconds=10))
     async with (
         StandIn(person.client, "default").serving(),
         running_operator(core_cluster, patient) as operator,

@@ -68,7 +68,9 @@ async def test_what_is_required_waits_for_its_binding_and_starts_when_it_comes(
     backend = placing_backend(person.client, person.namespace)
     async with backend, running_operator(core_cluster) as operator:
         await person.create(workload(person, **asks(net, "rack")))
-        missing = f"ClusterTopologyBinding '{net}' does not exist"
+        missing = (
+            f"ClusterTopologyBinding '{net}' does not exist: create it, or change topologyName"
+        )
         await until_held(person, "Unknown", "ClusterTopologyNotFound", missing)
         assert operator.metric("grove_gangs_blocked", reason="ClusterTopologyNotFound") == 1
 
@@ -139,7 +141,7 @@ async def test_running_gangs_are_untouched_and_new_ones_go_by_the_binding_of_the
             lambda: (
                 condition(person.get(SETS, "w"), UNAVAILABLE).get("message")
                 == f"ClusterTopologyBinding '{net}' has the levels rack, host;"
-                " 1 gang is still placed otherwise"
+                " 1 gang keeps an earlier placement"
             ),
             SOON,
         )
@@ -231,7 +233,7 @@ async def test_a_backend_without_the_capability_is_not_given_what_is_required(
             lambda: told(person.get(GANGS, "w-0"), SELECTED) == ("False", "Unsupported"), SOON
         )
         message = condition(person.get(GANGS, "w-0"), SELECTED)["message"]
-        assert message == f"backend '{person.namespace}' cannot do: TopologyRequiredGroup"
+        assert message == f"backend '{person.namespace}' does not support: TopologyRequiredGroup"
         # It is said whole, so that nobody can take a part for all of it.
         assert said(person.get(GANGS, "w-0")) == {
             "gang": "required kubernetes.io/rack",
@@ -254,9 +256,7 @@ async def test_preferences_never_hold_a_gang_and_are_told_when_nobody_looks_at_t
         await person.create(workload(person, inner, **asks(net, "rack")))
         await person.until_ready(2, SOON)
         assert said(person.get(GANGS, "w-0")) == {"gang": "required r"}
-        remark = (
-            f"backend '{person.namespace}' does not look at preferences: TopologyPreferredGroup"
-        )
+        remark = f"backend '{person.namespace}' ignores preferences: TopologyPreferredGroup"
         await person.until(
             lambda: (
                 condition(person.get(GANGS, "w-0"), SELECTED).get("message", "").endswith(remark)

@@ -5,7 +5,7 @@ import pytest
 from core_operator.controllers.podclique import PodCliqueReconciler
 from core_operator.controllers.podgang import PodGangReconciler
 from core_operator.controllers.quota import QuotaReconciler
-from core_operator.plan.turns import Line, Step
+from core_operator.plan.quota_turns import QuotaState, QuotaStep
 from shared_api import names
 from shared_api.kube.errors import Forbidden, KubeError, Status
 from shared_api.kube.metadata import ObjectKey
@@ -37,7 +37,7 @@ class Stage(Scene):
         self.cliques = PodCliqueReconciler(self.context, self._applier())
         self.quota = QuotaReconciler(self.context, self._applier())
         self.woken: list[str] = []
-        self.quota.wake = lambda key: self.woken.append(key.name)
+        self.turns.opened.subscribe(lambda key: self.woken.append(key.name))
 
     def _applier(self) -> Applier:
         return Applier(self.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
@@ -53,12 +53,14 @@ class Stage(Scene):
     def constrained(self, turn: ObjectKey | None) -> None:
         """Let the namespace be constrained, with the turn at a gang."""
         self.turns.refused(GANG, CLIQUE, forbidden(f"exceeded quota: {QUOTA}"), now=0.0)
-        line = Line(QUOTA, turn=turn)
-        self.turns.take(GANG.namespace, Step(line, opened=False, give_back=frozenset(), waits=()))
+        line = QuotaState(QUOTA, turn=turn)
+        self.turns.apply(
+            GANG.namespace, QuotaStep(line, opened=False, give_back=frozenset(), waits=())
+        )
 
     @property
     def told(self) -> str:
-        found = self.context.problems.get(self.clique.metadata.uid or "")
+        found = self.context.problems.of(self.clique.metadata.uid or "")
         return "" if found is None else f"{found.reason}: {found.message}"
 
 
@@ -107,7 +109,7 @@ async def test_a_gang_that_is_refused_for_good_gives_back_its_pods_and_says_why(
     await stage.quota.reconcile(NAMESPACE)
     (deleted,) = stage.client.writes
     assert (deleted.verb, deleted.options["uid"]) == ("delete", stage.pod(0).metadata.uid)
-    assert stage.context.repairs.deletions.is_ours(stage.pod(0))
+    assert stage.pod(0) in stage.context.losses.expected_deletions
     assert stage.told == (
         f"PodsRefused: gang w-0 does not fit into ResourceQuota {QUOTA}."
         " Raise the quota or delete pods"
@@ -127,7 +129,7 @@ async def test_a_gang_with_one_pod_that_is_not_gated_gives_back_nothing(state: P
 
 async def test_a_gang_whose_gates_are_being_removed_gives_back_nothing() -> None:
     stage = Stage()
-    with stage.quota.lifts.to(stage.has_pod(0)):
+    with stage.context.expected_ungates.expect(stage.has_pod(0)):
         stage.constrained(turn=GANG)
         stage.turns.refused(GANG, CLIQUE, forbidden(f"exceeded quota: {QUOTA}"), now=9.0)
         stage.time = 9.0
@@ -142,9 +144,9 @@ async def test_a_gang_that_gives_back_is_not_ungated_until_its_pods_are_seen_to_
     programmed = [condition("Programmed", "True"), condition("Initialized", "True")]
     stage.has_gang(stage.gang_of("w-0-a-0", "w-0-a-1", conditions=programmed))
     gangs = PodGangReconciler(stage.context, stage._applier())
-    line = Line(QUOTA)
-    given = Step(line, opened=False, give_back=frozenset({GANG}), waits=())
-    stage.turns.take(GANG.namespace, given)
+    line = QuotaState(QUOTA)
+    given = QuotaStep(line, opened=False, give_back=frozenset({GANG}), waits=())
+    stage.turns.apply(GANG.namespace, given)
     with pytest.raises(ExceptionGroup) as refused:
         await gangs.reconcile(GANG)
     assert refused.value.subgroup(WaitForEvent) is not None
@@ -160,13 +162,13 @@ async def test_a_pod_that_goes_is_news_unless_it_was_given_back() -> None:
     await stage.quota.reconcile(NAMESPACE)
     line = stage.turns.line(GANG.namespace)
     assert line is not None
-    (before,) = line.aside.values()
+    (before,) = line.backoffs.values()
     stage.loses(pod)
     line = stage.turns.line(GANG.namespace)
     assert line is not None
-    assert tuple(line.aside.values()) == (before,)
+    assert tuple(line.backoffs.values()) == (before,)
     stage.loses(stage.has_pod(1))
     line = stage.turns.line(GANG.namespace)
     assert line is not None
-    (after,) = line.aside.values()
+    (after,) = line.backoffs.values()
     assert after.until == after.earliest < before.until

@@ -2,8 +2,10 @@
 
 import msgspec
 
-from core_operator.plan.autoscalers import Autoscaler, AutoscalerStatus
-from core_operator.watches import predicates as wakes
+from core_operator.plan.manifests.autoscalers import Autoscaler, AutoscalerStatus
+from core_operator.watches import predicates
+from core_operator.watches.gang_predicates import pods_can_be_created
+from core_operator.watches.keys import cliques_of_gang
 from shared_api import names
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
@@ -44,74 +46,74 @@ def backend(available: str, **spec: object) -> Applied[SchedulerBackend]:
 
 
 def test_a_podclique_is_woken_when_a_pod_is_lost_and_not_on_its_way() -> None:
-    assert not wakes.pod_ended_or_bent(None, HELD)
-    assert not wakes.pod_ended_or_bent(HELD, FREE)
-    assert not wakes.pod_ended_or_bent(BOUND, READY)
-    assert wakes.pod_ended_or_bent(READY, FAILED)
-    assert wakes.pod_ended_or_bent(READY, None)
+    assert not predicates.pod_ended_or_drifted(None, HELD)
+    assert not predicates.pod_ended_or_drifted(HELD, FREE)
+    assert not predicates.pod_ended_or_drifted(BOUND, READY)
+    assert predicates.pod_ended_or_drifted(READY, FAILED)
+    assert predicates.pod_ended_or_drifted(READY, None)
 
 
 def test_a_gang_is_woken_by_what_brings_it_further_and_not_by_readiness() -> None:
-    assert wakes.pod_moved_on(None, HELD)
-    assert wakes.pod_moved_on(HELD, FREE)
-    assert wakes.pod_moved_on(FREE, BOUND)
-    assert wakes.pod_moved_on(READY, None)
-    assert not wakes.pod_moved_on(BOUND, READY)
+    assert predicates.pod_progressed(None, HELD)
+    assert predicates.pod_progressed(HELD, FREE)
+    assert predicates.pod_progressed(FREE, BOUND)
+    assert predicates.pod_progressed(READY, None)
+    assert not predicates.pod_progressed(BOUND, READY)
 
 
 def test_marks_of_others_on_a_pod_are_no_news_and_ours_are() -> None:
     theirs = {**HELD.metadata.labels, "topology.kubernetes.io/zone": "z"}
     ours = {**HELD.metadata.labels, names.LABEL_POD_INDEX: "7"}
-    zoned, bent = (
+    zoned, drifted = (
         msgspec.structs.replace(
             HELD, metadata=msgspec.structs.replace(HELD.metadata, labels=labels)
         )
         for labels in (theirs, ours)
     )
     annotated = msgspec.structs.replace(HELD.metadata, annotations={"example.com/cni": "up"})
-    assert not wakes.pod_ended_or_bent(HELD, zoned)
-    assert not wakes.pod_moved_on(HELD, zoned)
-    assert not wakes.pod_moved_on(HELD, msgspec.structs.replace(HELD, metadata=annotated))
-    assert wakes.pod_ended_or_bent(HELD, bent)
-    assert wakes.pod_moved_on(HELD, bent)
+    assert not predicates.pod_ended_or_drifted(HELD, zoned)
+    assert not predicates.pod_progressed(HELD, zoned)
+    assert not predicates.pod_progressed(HELD, msgspec.structs.replace(HELD, metadata=annotated))
+    assert predicates.pod_ended_or_drifted(HELD, drifted)
+    assert predicates.pod_progressed(HELD, drifted)
 
 
 def test_readiness_that_comes_or_goes_is_told_soon() -> None:
-    assert wakes.pod_settled(BOUND, READY)
-    assert wakes.pod_settled(READY, FAILED)
-    assert wakes.pod_settled(READY, None)
-    assert not wakes.pod_settled(HELD, FREE)
-    assert not wakes.pod_settled(None, HELD)
+    assert predicates.readiness_changed(BOUND, READY)
+    assert predicates.readiness_changed(READY, FAILED)
+    assert predicates.readiness_changed(READY, None)
+    assert not predicates.readiness_changed(HELD, FREE)
+    assert not predicates.readiness_changed(None, HELD)
 
 
 def test_pods_are_tried_again_when_their_preparation_is_published() -> None:
     bare = gang()
     published = gang(**PUBLISHED)
-    assert wakes.pods_can_be_made(None, bare)
-    assert wakes.pods_can_be_made(bare, published)
-    assert wakes.pods_can_be_made(published, gang(**PUBLISHED, incarnation=1))
-    assert not wakes.pods_can_be_made(bare, gang(phase="Running"))
-    assert not wakes.pods_can_be_made(bare, None)
-    assert list(wakes.its_cliques(bare)) == [ObjectKey("n", "c")]
+    assert pods_can_be_created(None, bare)
+    assert pods_can_be_created(bare, published)
+    assert pods_can_be_created(published, gang(**PUBLISHED, incarnation=1))
+    assert not pods_can_be_created(bare, gang(phase="Running"))
+    assert not pods_can_be_created(bare, None)
+    assert list(cliques_of_gang(bare)) == [ObjectKey("n", "c")]
 
 
 def test_gangs_look_again_when_a_backend_changes_and_not_at_its_heartbeat() -> None:
     alive, dead = backend("True"), backend("False")
     beating = backend("True")
-    assert not wakes.backend_differs(alive, beating)
-    assert wakes.backend_differs(alive, dead)
-    assert wakes.backend_differs(alive, backend("True", capabilities=["Gang"]))
-    assert wakes.backend_differs(None, alive)
-    assert wakes.backend_differs(alive, None)
-    assert not wakes.readiness_differs(alive, beating)
-    assert wakes.readiness_differs(alive, dead), "somebody else wrote it, or we did"
+    assert not predicates.backend_changed(alive, beating)
+    assert predicates.backend_changed(alive, dead)
+    assert predicates.backend_changed(alive, backend("True", capabilities=["Gang"]))
+    assert predicates.backend_changed(None, alive)
+    assert predicates.backend_changed(alive, None)
+    assert not predicates.backend_readiness_changed(alive, beating)
+    assert predicates.backend_readiness_changed(alive, dead), "somebody else wrote it, or we did"
 
 
 def test_an_owner_looks_when_a_child_is_changed_or_gone_and_not_when_it_appears() -> None:
-    assert not wakes.needs_mending(None, HELD)
-    assert wakes.needs_mending(HELD, None)
-    assert wakes.is_gone(HELD, None)
-    assert wakes.is_new(None, HELD)
+    assert not predicates.deleted_or_changed(None, HELD)
+    assert predicates.deleted_or_changed(HELD, None)
+    assert predicates.is_deleted(HELD, None)
+    assert predicates.is_created(None, HELD)
 
 
 def test_an_order_advances_by_readiness_and_by_a_node_for_one_who_waits() -> None:
@@ -120,13 +122,13 @@ def test_an_order_advances_by_readiness_and_by_a_node_for_one_who_waits() -> Non
     )
     unplaced = msgspec.structs.replace(FREE, metadata=waits)
     placed = msgspec.structs.replace(BOUND, metadata=waits)
-    assert wakes.order_may_advance(BOUND, READY)
-    assert wakes.order_may_advance(None, READY)
-    assert wakes.order_may_advance(unplaced, placed)
-    assert wakes.order_may_advance(None, placed)
-    assert not wakes.order_may_advance(FREE, BOUND)
-    assert not wakes.order_may_advance(unplaced, unplaced)
-    assert not wakes.order_may_advance(READY, None)
+    assert predicates.startup_order_may_advance(BOUND, READY)
+    assert predicates.startup_order_may_advance(None, READY)
+    assert predicates.startup_order_may_advance(unplaced, placed)
+    assert predicates.startup_order_may_advance(None, placed)
+    assert not predicates.startup_order_may_advance(FREE, BOUND)
+    assert not predicates.startup_order_may_advance(unplaced, unplaced)
+    assert not predicates.startup_order_may_advance(READY, None)
 
 
 def autoscaler(applied_by_core: bytes, current: int = 0) -> Applied[Autoscaler]:
@@ -136,7 +138,7 @@ def autoscaler(applied_by_core: bytes, current: int = 0) -> Applied[Autoscaler]:
 
 def test_a_set_mends_its_autoscalers_and_does_not_hear_of_what_they_measure() -> None:
     asis = autoscaler(b"as core applied it")
-    assert not wakes.autoscaler_bent(None, asis)
-    assert not wakes.autoscaler_bent(asis, autoscaler(b"as core applied it", current=3))
-    assert wakes.autoscaler_bent(asis, autoscaler(b"bent"))
-    assert wakes.autoscaler_bent(asis, None)
+    assert not predicates.autoscaler_drifted(None, asis)
+    assert not predicates.autoscaler_drifted(asis, autoscaler(b"as core applied it", current=3))
+    assert predicates.autoscaler_drifted(asis, autoscaler(b"drifted"))
+    assert predicates.autoscaler_drifted(asis, None)

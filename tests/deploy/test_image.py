@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -53,6 +54,17 @@ def test_the_bill_of_materials_lists_the_lock_with_licences_and_hashes() -> None
 @pytest.mark.parametrize("program", [*PROGRAMS, "local_cluster"])
 def test_every_program_tells_its_version(program: str) -> None:
     assert _python("-m", program, "--version").strip() == metadata.version("podgang")
+
+
+def test_every_package_of_the_wheel_reaches_the_image() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    steps = (ROOT / "Containerfile").read_text().splitlines()
+    for ignored in (".containerignore", ".dockerignore"):
+        included = (ROOT / ignored).read_text().splitlines()
+        for package in packages:
+            assert f"COPY {package} {package}" in steps
+            assert f"!{package}" in included
 
 
 def test_nothing_is_installed_without_its_hash_and_nothing_runs_as_root() -> None:

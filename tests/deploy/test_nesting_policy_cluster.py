@@ -15,8 +15,8 @@ pytestmark = pytest.mark.cluster
 _LEVELS = 32
 _ABOVE_POD_SPEC = 6  # spec.template.cliques[0].spec.podSpec.FIELD
 _REFUSAL = (
-    "spec is nested deeper than 32 levels; remove the value that is, usually a list or map inside of"
-    " podSpec or of a claim template that is repeated in itself"
+    "spec is nested deeper than 32 levels: remove the nested value, usually a list or map in podSpec"
+    " or in a claim template that contains itself"
 )
 
 

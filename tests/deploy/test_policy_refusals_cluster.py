@@ -14,11 +14,11 @@ pytestmark = pytest.mark.cluster
 
 OPTED_IN = DEPLOY / "policies" / "opted-in" / "namespaces.yaml"
 _FOR_CORE = (
-    " carries the label app.kubernetes.io/managed-by=grove-operator, which is for what core makes"
-    " from a PodCliqueSet: create one of those"
+    " has the label app.kubernetes.io/managed-by=grove-operator, which is for objects that core"
+    " creates from a PodCliqueSet: create a PodCliqueSet instead"
 )
 _SPEC = (
-    " is managed by core: of its spec only replicas can be changed here, the rest is changed in its"
+    " is managed by core: only spec.replicas can be changed here, change the rest in its"
     " PodCliqueSet"
 )
 _LABELS = " is managed by core: its labels grove.io/*, managed-by and part-of cannot be changed"
@@ -76,7 +76,8 @@ def test_gates_and_labels_of_pods_are_lifted_and_bent_by_core_alone(
     ours = json.dumps([{"op": "remove", "path": "/spec/schedulingGates/1"}])
     both = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
     held_back = (
-        "pod p is held until its gang is whole: the gate grove.io/podgang is lifted by core alone"
+        "pod p is gated until its gang is complete: only core removes the scheduling gate"
+        " grove.io/podgang"
     )
     assert alice.refusal(*lift, ours) == held_back
     assert alice.refusal(*lift, both) == held_back
@@ -144,8 +145,8 @@ def test_a_released_gang_stays_with_its_backend_whoever_asks(policed: Cluster, s
     anybody.do("patch", "podgang", "w-0", "--subresource=status", *said)
     back = (*move[:-1], "grove.io/scheduler-backend=kai")
     words = (
-        "PodGang w-0 was released to backend default and stays there: a gang can be given to"
-        " another backend only before its release"
+        "PodGang w-0 was released to backend default: the backend of a gang can be changed only"
+        " before its pods are ungated"
     )
     assert anybody.refusal(*back) == words
     assert anybody.refusal("label", "podgang", "w-0", "grove.io/scheduler-backend-") == words

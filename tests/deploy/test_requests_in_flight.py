@@ -8,7 +8,7 @@ from backend_controllers.default import BACKEND
 from backend_controllers.generic import process
 from core_operator import app, settings
 from shared_api.kube.access import Access
-from shared_api.kube.http.pool import Limits
+from shared_api.kube.http.pool import ConnectionLimits
 
 
 class _EndOfTestError(Exception):
@@ -24,7 +24,7 @@ async def test_as_many_requests_are_in_flight_as_the_settings_say(
 ) -> None:
     allowed: list[int] = []
 
-    def client(_: object, *, limits: Limits, **__: object) -> None:
+    def client(_: object, *, limits: ConnectionLimits, **__: object) -> None:
         allowed.append(limits.in_flight)
         raise _EndOfTestError
 

@@ -1,6 +1,6 @@
 """The reference page of the API, generated from the models as the CRDs are.
 
-`python -m tests.docs.api_page` writes it, with `--check` it tells whether it is stale. Fields of
+`python -m tests.docs.api_page` writes it, with `--check` it fails if it is stale. Fields of
 open objects, such as a pod's spec, are Kubernetes' own and are not listed.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from shared_api.crdgen.kinds import KINDS, Kind
-from shared_api.crdgen.structural import structural_schema
+from crdgen.kinds import KINDS, Kind
+from crdgen.structural import structural_schema
 from shared_api.models import Condition
 from shared_api.models.schema import VALIDATIONS, JsonObject
 from tests.docs.pages import write_or_check
@@ -21,10 +21,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "api.md"
 _HEAD = """\
 # API
 
-Every kind and every field, generated from the models in `shared_api/models`, as the CRDs are. A field
-in bold is required. The rules below each kind are checked by the API server itself; what it cannot see
-is said in conditions: see [Concepts](../concepts.md). `metadata`, `apiVersion` and `kind` are as
-everywhere in Kubernetes.
+After reading this page you know every kind, field and rule of the API. It is generated from the models in
+`shared_api/models`, as the CRDs are. A field in bold is required. The API server checks the rules below each
+kind. Core reports in conditions what these rules cannot check: see [Concepts](../concepts.md). `metadata`,
+`apiVersion` and `kind` are as everywhere in Kubernetes.
 """
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 _BOUNDS = {

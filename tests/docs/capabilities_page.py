@@ -1,6 +1,6 @@
 """The page of what each scheduler can do, generated from the declarations of the backends.
 
-`python -m tests.docs.capabilities_page` writes it, with `--check` it tells whether it is stale.
+`python -m tests.docs.capabilities_page` writes it, with `--check` it fails if it is stale.
 """
 
 import sys
@@ -18,10 +18,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "capabilities.md"
 _HEAD = """\
 # What each scheduler can do
 
-Generated from the declarations of the backends. A backend asks the cluster what it serves and chooses a
-*dialect*; what it found is in its record: `kubectl get schedulerbackend NAME -o yaml`. A gang that needs
-what a dialect has not is refused with reason `Unsupported`, or goes to the next backend of its list.
-Every combination that a backend tells apart is shown, also those that no release of its scheduler has.
+After reading this page you know which scheduler supports what your gangs need. It is generated from the
+declarations of the backends. A backend discovers what the cluster serves and chooses a *dialect*, which is in
+its record: `kubectl get schedulerbackend NAME -o yaml`. A gang that needs
+a missing capability is refused with reason `Unsupported`, or moves to the next backend of its list.
+Every combination that a backend distinguishes is shown, also those that no release of its scheduler has.
 """
 
 MEANINGS: Mapping[str, str] = {
@@ -30,16 +31,16 @@ MEANINGS: Mapping[str, str] = {
     names.CAPABILITY_GROUP_MINIMUMS: "a minimum for each clique",
     names.CAPABILITY_HIERARCHY: "groups within the gang",
     names.CAPABILITY_TOPOLOGY_REQUIRED_GANG: "required topology of the gang",
-    names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET: "… of a scaling group's copy",
+    names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP_SET: "… of a scaling group's replica",
     names.CAPABILITY_TOPOLOGY_REQUIRED_GROUP: "… of a clique",
     names.CAPABILITY_TOPOLOGY_PREFERRED_GANG: "preferred topology of the gang",
-    names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP_SET: "… of a scaling group's copy",
+    names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP_SET: "… of a scaling group's replica",
     names.CAPABILITY_TOPOLOGY_PREFERRED_GROUP: "… of a clique",
     names.CAPABILITY_PRIORITY: "priority of the gang",
     names.CAPABILITY_ELASTIC_SURPLUS: "pods above the minimum",
     names.CAPABILITY_RESIZE_IN_PLACE: "another minimum without a new object",
-    names.CAPABILITY_RESERVATION_REUSE: "room of another gang taken over",
-    names.CAPABILITY_PLACEMENT_SCORE: "says how good a placement is",
+    names.CAPABILITY_RESERVATION_REUSE: "reuse the reservation of another gang",
+    names.CAPABILITY_PLACEMENT_SCORE: "reports a score of the placement",
 }
 
 
@@ -55,7 +56,7 @@ def _part(backend: Backend) -> str:
     lines = [
         f"## {backend.name}\n",
         f"`schedulerName` {answers}; gate `{backend.scheduling_gate}`. "
-        f"What it needs and says: [its page](../backends/{backend.name}.md).\n",
+        f"Requirements and messages: [its page](../backends/{backend.name}.md).\n",
         f"| capability | {' | '.join(columns)} |",
         f"|---|{'---|' * len(columns)}",
     ]

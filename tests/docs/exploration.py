@@ -42,6 +42,9 @@ class _Asked:
     def has_field(self, resource: Resource, *path: str) -> bool:
         return self._answer(f"{resource.plural} {'.'.join(path)}")
 
+    def schema_of(self, resource: Resource, *path: str) -> None:
+        """No schema is known beyond whether it has a field."""
+
     def _answer(self, question: str) -> bool:
         return self.answers.setdefault(question, self._told.get(question, True))
 

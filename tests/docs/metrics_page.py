@@ -1,6 +1,6 @@
 """The reference page of the metrics, generated from what the programs declare.
 
-`python -m tests.docs.metrics_page` writes it, with `--check` it tells whether it is stale. It
+`python -m tests.docs.metrics_page` writes it, with `--check` it fails if it is stale. It
 stands beside the tests because no part of the product may import both kinds of programs.
 """
 
@@ -23,16 +23,16 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 _HEAD = """\
 # Metrics
 
-Every process serves its metrics at `/metrics` on port 8080, or on port 8443 if they are
+After reading this page you know the name, the labels and the meaning of every metric. Every process serves its metrics at `/metrics` on port 8080, or on port 8443 if they are
 [secured](../monitoring.md#secure-the-metrics). Names and labels of the runtime are
 controller-runtime's and client-go's where those exist, so that dashboards made for them work. No
 label ever holds the name of an object. This page is generated from what the programs declare.
 """
 
 _PARTS = (
-    ("Of every process", "What the runtime tells of its queues, watches, requests and writes."),
-    ("Of the core operator", "On top of those of every process."),
-    ("Of a backend controller", "On top of those of every process. `backend` is its name."),
+    ("Of every process", "Queues, watches, requests and writes."),
+    ("Of the core operator", "In addition to those of every process."),
+    ("Of a backend controller", "In addition to those of every process. `backend` is its name."),
 )
 
 
@@ -44,7 +44,7 @@ class Declared(CollectorRegistry):
         self.collectors: list[MetricWrapperBase] = []
 
     def register(self, collector: Collector) -> None:
-        """Take note of a metric."""
+        """Remember a metric."""
         super().register(collector)
         if isinstance(collector, MetricWrapperBase):
             self.collectors.append(collector)

@@ -1,6 +1,6 @@
 """The navigation of the site in mkdocs.yml, made from the pages that there are.
 
-`python -m tests.docs.navigation` writes it, with `--check` it tells whether it is stale. Pages of
+`python -m tests.docs.navigation` writes it, with `--check` it fails if it is stale. Pages of
 a folder come in the order of their names; a page that has no place yet comes last, so that none
 can be forgotten.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 def write_or_check(
     page: Path, content: str, module: str, arguments: list[str] | None = None
 ) -> int:
-    """Write a page, or with `--check` tell whether it is stale; the exit code."""
+    """Write a page, or with `--check` fail if it is stale; return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     if given != ["--check"]:
         page.write_text(content)

@@ -11,9 +11,9 @@ import backend_controllers.generic
 import core_operator
 from backend_controllers import registry
 from backend_controllers.generic.gang_results import Stage
-from core_operator.plan.disruption import Cause
-from core_operator.plan.release import Waiting
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.pods.disruption import DisruptionCause
+from core_operator.plan.release import WaitingFor
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -45,7 +45,7 @@ def constants(*packages: ModuleType) -> set[str]:
 def in_code() -> set[str]:
     words = constants(core_operator, backend_controllers.generic)
     words |= {value for name, value in vars(names).items() if name.startswith("REASON_")}
-    for enumeration in (Blocking, Waiting, Stage, Cause):
+    for enumeration in (BlockingReason, WaitingFor, Stage, DisruptionCause):
         words |= {member.value for member in enumeration if member.value}
     return words | BY_THEMSELVES | BEGUN
 
@@ -59,17 +59,17 @@ def test_every_reason_and_event_is_explained() -> None:
     assert in_code() - on_page() == set()
 
 
-def test_nothing_is_explained_that_nobody_says() -> None:
+def test_nothing_is_explained_that_does_not_exist() -> None:
     assert on_page() - in_code() == set()
 
 
-def test_what_needs_a_person_is_said_to() -> None:
+def test_what_requires_manual_action_is_marked() -> None:
     _, _, part = PAGE.partition("### Why a gang or a set is not ready")
     part, _, _ = part.partition("\n### ")
     cures = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", part, re.MULTILINE))
-    assert set(cures) == {reason.value for reason in Blocking}
-    for reason in Blocking:
-        assert (cures[reason.value] == "a person") == Blocked(reason, "").stalled, reason
+    assert set(cures) == {reason.value for reason in BlockingReason}
+    for reason in BlockingReason:
+        assert (cures[reason.value] == "manual action") == Blocker(reason, "").stalled, reason
 
 
 def test_every_condition_is_explained() -> None:
@@ -81,7 +81,7 @@ def test_every_condition_is_explained() -> None:
     assert shown == declared - {names.CONDITION_UNHEALTHY}
 
 
-def test_each_backend_explains_its_own_words() -> None:
+def test_each_backend_explains_its_own_reasons() -> None:
     for name in registry.MODULES:
         package = importlib.import_module(registry.MODULES[name])
         page = (DOCS / "backends" / f"{name}.md").read_text()

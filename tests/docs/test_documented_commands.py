@@ -59,13 +59,13 @@ def test_make_demo_shows_what_the_readme_says(state: Path) -> None:
     shown = re.findall(titles, (_ROOT / "README.md").read_text(), re.MULTILINE)
     assert shown == re.findall(titles, done.stdout, re.MULTILINE)
     for words in (
-        "inference-1  scheduled: its gates are lifted and its pods bound",
+        "inference-1  scheduled: its pods are ungated and bound",
         "8 of 8 pods bound",
         "0 of 12 pods bound",
         "8 Insufficient nvidia.com/gpu",
         "12 of 12 pods bound",
         "BackendUnavailable",
-        "20 of 20 pods run on",
+        "20 of 20 pods are still running",
         "3 of 3 pods bound",
         "nothing is left of it",
     ):

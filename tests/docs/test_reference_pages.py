@@ -1,15 +1,23 @@
 """The generated pages of the reference are what models and declarations say."""
 
 from backend_controllers import registry
+from crdgen.kinds import KINDS
 from shared_api import names
-from shared_api.crdgen.kinds import KINDS
-from tests.docs import api_page, capabilities_page
+from tests.docs import api_page, capabilities_page, settings_pages, watches_page
 from tests.docs.capabilities_page import MEANINGS
 from tests.docs.exploration import choices, dialects
 
 
 def test_the_page_of_the_api_is_current() -> None:
     assert api_page.PAGE.read_text() == api_page.render(), "run: make reference"
+
+
+def test_the_pages_of_the_settings_are_current() -> None:
+    assert settings_pages.CORE_PAGE.read_text() == settings_pages.render_core(), (
+        "run: make reference"
+    )
+    backends = settings_pages.render_backends()
+    assert settings_pages.BACKEND_PAGE.read_text() == backends, "run: make reference"
 
 
 def test_every_kind_and_field_is_on_it() -> None:
@@ -45,3 +53,16 @@ def test_every_way_of_answering_is_tried() -> None:
     assert versions.count("scheduling.k8s.io/v1alpha2") == 4
     assert versions.count("scheduling.k8s.io/v1beta1") == 2
     assert "plain-scheduling" in versions
+
+
+def test_the_page_of_the_watches_is_current() -> None:
+    assert watches_page.PAGE.read_text() == watches_page.render(), "run: make reference"
+
+
+def test_every_row_of_the_watches_is_explained() -> None:
+    rows = [line for line in watches_page.render().splitlines() if line.count("|") >= 6]
+    assert len(rows) > 80
+    for row in rows:
+        relation, source, keys, when, *_ = (cell.strip() for cell in row.strip("|").split("|"))
+        assert all((relation, source.strip("`"), keys, when)), row
+        assert "<lambda>" not in row

@@ -9,7 +9,7 @@ import yaml
 
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
-from shared_api.kube.http.transport import Limits, Observer
+from shared_api.kube.http.transport import ConnectionLimits, Observer
 from shared_api.kube.retry import RetryPolicy
 from tests.faults.scripted import Reply, ScriptedServer
 
@@ -43,7 +43,7 @@ def write_kubeconfig(
 async def scripted(
     *replies: Reply,
     pauses: Pauses | None = None,
-    limits: Limits | None = None,
+    limits: ConnectionLimits | None = None,
     observe: Observer | None = None,
     attempts: int = 6,
     token: str = "secret",
@@ -55,6 +55,6 @@ async def scripted(
             access = from_kubeconfig(path)
             retry = RetryPolicy(sleep=pauses or Pauses(), random=lambda: 1.0, attempts=attempts)
             async with Client(
-                access, limits=limits or Limits(attempt=5.0), retry=retry, observe=observe
+                access, limits=limits or ConnectionLimits(attempt=5.0), retry=retry, observe=observe
             ) as client:
                 yield server, client

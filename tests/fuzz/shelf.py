@@ -80,9 +80,9 @@ class Shelf(Client):
         manifest: Mapping[str, Any],
         *,
         field_manager: str,
-        force: bool = False,
         subresource: str | None = None,
         into: type[Any] = PartialObject,
+        **options: Any,
     ) -> Any:
         held = self.kinds[str(resource)].get(_place(manifest["metadata"]), {})
         wanted = {k: v for k, v in manifest["metadata"].items() if k != "resourceVersion"}
@@ -110,14 +110,7 @@ class Shelf(Client):
         return self._answer(self.put(resource, manifest), into)
 
     async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        patch: Patch,
-        field_manager: str,
-        subresource: str | None = None,
+        self, resource: Resource, name: str, namespace: str | None = None, *, patch: Patch, **_: Any
     ) -> PartialObject:
         held = copy.deepcopy(self.kinds[str(resource)][namespace or "", name])
         if isinstance(patch.body, Mapping):

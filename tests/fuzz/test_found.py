@@ -12,9 +12,9 @@ from backend_controllers.kai import mirroring as kai_mirroring
 from backend_controllers.kai.api import SchedulingCondition
 from backend_controllers.koordinator import match_policy as terms
 from backend_controllers.koordinator import messages as koordinator_texts
-from backend_controllers.koordinator.options import LONGEST_WAIT
+from backend_controllers.koordinator.installation import LONGEST_WAIT
 from backend_controllers.volcano import messages as volcano_texts
-from core_operator.plan.statuses.breach import deadline_of, spoken
+from core_operator.plan.statuses.breach import deadline_of, timestamp
 from core_operator.state.caches import CLIQUES
 from shared_api import names
 from shared_api.kube.quantities import parsed
@@ -57,4 +57,4 @@ def test_a_transition_that_is_no_number_counts_as_the_first(text: str) -> None:
 def test_nothing_overflows_at_the_ends_of_time(text: str) -> None:
     assert time_of(text) is None
     moment = datetime.fromisoformat(text)
-    assert spoken(deadline_of(moment, timedelta(hours=4)))
+    assert timestamp(deadline_of(moment, timedelta(hours=4)))

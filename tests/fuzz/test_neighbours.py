@@ -60,7 +60,7 @@ async def live(
 
 @pytest.mark.parametrize("name", sorted(SCHEDULERS))
 def test_sets_that_are_fine_become_ready_whatever_is_stored_beside_them(name: str) -> None:
-    @trials(30)
+    @trials(4, 600)
     @given(_cases_of(name))
     def survive(case: Case) -> None:
         asyncio.run(live(name, *case))

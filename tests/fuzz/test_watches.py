@@ -75,7 +75,7 @@ async def _watch(name: str, number: int, poison: Poison) -> None:
 def test_what_comes_after_an_odd_object_is_read(name: str, number: int) -> None:
     source = sources_of(SCHEDULERS[name])[number]
 
-    @trials(8)
+    @trials(2, 160)
     @given(objects(source, name))
     def watch(poison: Poison) -> None:
         asyncio.run(_watch(name, number, poison))

@@ -15,10 +15,10 @@ from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.orphans import SWEEP
-from backend_controllers.settings import Settings as BackendSettings
-from backend_controllers.volcano.features import VolcanoOptions
+from backend_controllers.settings import BackendSettings
+from backend_controllers.volcano.installation import VolcanoOptions
 from core_operator import app
-from core_operator.settings import Settings
+from core_operator.settings import CoreSettings
 from core_operator.state.caches import SETS
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -128,7 +128,7 @@ class Process:
 
     @property
     def watches(self) -> list[Watch]:
-        runs = [feed.run for feed in self.manager._feeds]
+        runs = [watch.run for watch in self.manager._watches]
         return [(*found, run) for found, run in zip(self.manager.watched, runs, strict=True)]
 
     def keys(self) -> set[ObjectKey]:
@@ -153,7 +153,7 @@ class World:
         self.failures: list[str] = []
 
     def _core(self) -> Process:
-        settings = Settings.model_validate({"network": {"autoMNNVLEnabled": True}})
+        settings = CoreSettings.model_validate({"network": {"autoMNNVLEnabled": True}})
         with _managers_are(app):
             manager = app.assemble(settings, self.shelf, Telemetry())
         assert isinstance(manager, _Managed)
@@ -226,7 +226,7 @@ class World:
                 one = ObjectKey("", self.name)
                 keys = [one] if controller.name == "registration" else sorted(process.keys())
                 for key in keys:
-                    if controller._subjects.exists(key):
+                    if controller._options.exists(key):
                         await self._reconcile(controller, key)
         self._kubelet()
         await self.heard()
@@ -234,7 +234,7 @@ class World:
     async def _reconcile(self, controller: Controller, key: ObjectKey) -> None:
         try:
             async with asyncio.timeout(5):
-                await controller._reconcile(key)
+                await controller._reconciler.reconcile(key)
         except Exception as error:
             if not is_expected(error):
                 raise

@@ -19,7 +19,7 @@ from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import ConfigError, ConnectionLost
 from shared_api.kube.http.aiohttp_fallback import Proxied
-from shared_api.kube.http.pool import Limits, Wire
+from shared_api.kube.http.pool import ConnectionLimits, Wire
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.kube.retry import RetryPolicy
 from tests.faults.clients import Pauses, write_kubeconfig
@@ -135,7 +135,7 @@ async def test_requests_and_streams_trust_the_new_ca_on_either_way(
 ) -> None:
     async with trusting(tmp_path) as (server, authority, access):
         await access.open()
-        opened = way(access, "test", Limits(keep_alive=0.0))
+        opened = way(access, "test", ConnectionLimits(keep_alive=0.0))
         try:
             await opened.exchange("GET", "/", {}, None)
             replace(authority, server.rotate("second"))

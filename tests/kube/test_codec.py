@@ -5,6 +5,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
+from shared_api import names
 from shared_api.kube.codec import (
     Bookmark,
     Event,
@@ -14,8 +15,8 @@ from shared_api.kube.codec import (
     encode,
 )
 from shared_api.kube.errors import BadResponse, Status
-from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.pods import Pod
+from shared_api.kube.metadata import Metadata, ObjectKey
+from shared_api.kube.pods import Pod, PodSpec, PodStatus, SchedulingGate
 from tests.kube.samples import pod
 
 
@@ -78,6 +79,31 @@ def test_gates_failures_and_deletion_are_seen() -> None:
     terminated = value.status.container_statuses[0].state.terminated
     assert terminated is not None
     assert terminated.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("label", "index"), [("7", 7), ("", None), ("x", None), ("-1", None), ("\u0663", None)]
+)
+def test_the_index_of_a_pod_is_none_if_its_label_is_malformed(
+    label: str, index: int | None
+) -> None:
+    assert Pod(Metadata(labels={names.LABEL_POD_INDEX: label})).index == index
+    assert Pod().index is None
+
+
+@pytest.mark.parametrize(("phase", "ended"), [("Failed", True), ("Succeeded", True), ("", False)])
+def test_a_pod_is_live_until_it_ends_or_is_deleted(phase: str, ended: bool) -> None:
+    value = Pod(status=PodStatus(phase=phase))
+    assert (value.has_ended, value.is_live) == (ended, not ended)
+    assert not Pod(Metadata(deletion_timestamp="now")).is_live
+
+
+def test_our_gate_is_the_one_that_the_pod_was_created_with() -> None:
+    spec = PodSpec(scheduling_gates=(SchedulingGate("theirs"),))
+    ours = Metadata(annotations={names.ANNOTATION_PREPARATION: "grove.io/gate:abc"})
+    assert Pod(ours, spec).is_gated
+    assert not Pod(ours, spec).has_our_gate
+    assert Pod(Metadata(), spec).has_our_gate
 
 
 def test_a_bookmark_says_where_we_are() -> None:

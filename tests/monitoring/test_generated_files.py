@@ -4,11 +4,11 @@ import json
 
 import yaml
 
+from crdgen.kinds import KINDS
+from crdgen.structural import structural_schema
 from monitoring.__main__ import DASHBOARDS, DIRECTORY, main, render
 from monitoring.objects import OBSERVED
 from monitoring.panels import COLUMNS
-from shared_api.crdgen.kinds import KINDS
-from shared_api.crdgen.structural import structural_schema
 
 
 def test_nothing_is_stale() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from core_operator.plan.disruption import Cause
-from core_operator.plan.statuses.reasons import Blocking
+from core_operator.plan.pods.disruption import DisruptionCause
+from core_operator.plan.statuses.reasons import BlockingReason
 from monitoring.__main__ import DASHBOARDS
 from monitoring.catalogue import ALERTS, GROUPS
 from monitoring.objects import GANG
@@ -47,11 +47,11 @@ def test_words_in_matchers_are_words_of_the_code() -> None:
         for metric, matchers in uses(expression).selectors:
             if "grove_gangs_blocked" in metric and "reason" in matchers:
                 named = set(matchers["reason"].split("|"))
-                assert named <= {reason.value for reason in Blocking}, where
+                assert named <= {reason.value for reason in BlockingReason}, where
             if "backend_gangs" in metric and "state" in matchers:
                 assert matchers["state"] in STATES, where
             if "cause" in matchers:
-                assert matchers["cause"] in {cause.value for cause in Cause}, where
+                assert matchers["cause"] in {cause.value for cause in DisruptionCause}, where
 
 
 def test_every_panel_of_one_gang_needs_only_kube_state_metrics() -> None:

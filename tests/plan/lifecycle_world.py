@@ -8,22 +8,28 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace as replace_struct
 
-from core_operator.plan.expansion import CliqueInstance, Expansion, expand
-from core_operator.plan.history import StoredRevision, set_hash, stored_revision, template_hashes
-from core_operator.plan.podcliques import group_podclique, standalone_podclique
-from core_operator.plan.pods import plan_pods
-from core_operator.plan.preparation import Preparation
-from core_operator.plan.progress import plan_progress
-from core_operator.plan.revisions import revision_manifest
+from core_operator.plan.layout.expansion import CliqueInstance, Expansion, expand
+from core_operator.plan.layout.history import (
+    StoredRevision,
+    set_hash,
+    stored_revision,
+    template_hashes,
+)
+from core_operator.plan.layout.revisions import revision_manifest
+from core_operator.plan.manifests.podcliques import group_podclique, standalone_podclique
+from core_operator.plan.pods.pod_plan import plan_pods
+from core_operator.plan.pods.preparation import Preparation
 from core_operator.plan.statuses.conditions import find
 from core_operator.plan.statuses.podclique import podclique_status
 from core_operator.plan.termination import (
     breaches_of,
-    overdue,
+    due_terminations,
     pods_to_terminate,
     termination_delay,
 )
+from core_operator.plan.updates.progress import plan_progress
 from core_operator.state.update_turns import Updates
+from core_operator.writes.pod_writer import would_break_minimum
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import (
@@ -37,7 +43,6 @@ from tests.plan.pod_samples import BACKEND, GATED, READY, PodState, going, pod
 from tests.plan.samples import clique, group, pod_clique_set, pod_spec
 
 if TYPE_CHECKING:
-    from core_operator.metrics import CoreMetrics
     from core_operator.state.view import View
 
 OWNER = OwnerReference(api_version="v1", kind="Any", name="owner", uid="owner", controller=True)
@@ -64,14 +69,6 @@ class _Pod:
 
 
 @dataclass
-class Violations:
-    """Stands in for the metrics: a broken promise fails the test at once."""
-
-    def broken_promise(self) -> None:
-        raise AssertionError("a plan would have broken the minimum")
-
-
-@dataclass
 class World:
     """One set with all that it consists of."""
 
@@ -90,7 +87,7 @@ class World:
     def __post_init__(self) -> None:
         self.replicas = self.shape.replicas
         self._told: dict[str, object] = {}
-        self._updates = Updates(cast("View", self), cast("CoreMetrics", Violations()))
+        self._updates = Updates(cast("View", self))
         self._look()
 
     # What `Updates` asks a View.
@@ -104,7 +101,7 @@ class World:
     def revisions_of(self, pcs: PodCliqueSet) -> dict[str, StoredRevision]:
         return self.stored
 
-    def clique(self, namespace: str | None, name: str, pcs: PodCliqueSet) -> PodClique | None:
+    def clique(self, name: str, pcs: PodCliqueSet) -> PodClique | None:
         return self.cliques.get(name)
 
     def pods_of(self, podclique: PodClique) -> list[Pod]:
@@ -141,7 +138,7 @@ class World:
         self.status = PodCliqueSetStatus.model_validate(progress.manifest())
         self._look()
         delay = termination_delay(self.pcs)
-        for doom in overdue(replicas, breaches_of(self.cliques.values()), delay, self.now):
+        for doom in due_terminations(replicas, breaches_of(self.cliques.values()), delay, self.now):
             members = [self.cliques[name] for name in doom.cliques if name in self.cliques]
             assert any(not self.serves(member.metadata.name) for member in members)
             pods = [found for member in members for found in self.pods_of(member)]
@@ -177,9 +174,10 @@ class World:
         clique = self.cliques[name]
         pods = self.pods_of(clique)
         plan = plan_pods(clique, pods, clique.spec.minimum, Preparation(BACKEND))
-        chosen = plan.delete or self._updates.step(self.pcs, clique)
-        delete = self._updates.permitted(self.pcs, clique, chosen)
+        delete = plan.delete or self._updates.step(self.pcs, clique)
         if delete:
+            view, is_update = cast("View", self), not plan.delete
+            assert not would_break_minimum(view, self.pcs, clique, delete, is_update=is_update)
             before = self._counts()
             self._delete(delete)
             self._judge(clique, before)
@@ -193,7 +191,7 @@ class World:
         seen = (self.now, self._hash, self.status, clique.spec, *self.pods_of(clique))
         if self._told.get(name) == (seen, clique.status):
             return
-        course = self._updates.course(self.pcs, clique)
+        course = self._updates.policy(self.pcs, clique)
         said = podclique_status(clique, self.pods_of(clique), None, self.now, None, course)
         marks = clique.status.conditions if clique.status is not None else ()
         mark = find(marks, names.CONDITION_GANG_TERMINATION_IN_PROGRESS)

@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from core_operator.plan import naming
+from core_operator.plan.layout import naming
 from shared_api import names
-from shared_api.kube.metadata import Metadata, OwnerReference
+from shared_api.kube.metadata import Metadata, ObservedOwnerReference
 from shared_api.kube.pods import (
     ContainerState,
     ContainerStatus,
+    ContainerWaiting,
     Pod,
     PodCondition,
     PodSpec,
     PodStatus,
     SchedulingGate,
     Terminated,
-    Waiting,
 )
 from shared_api.models import PodClique, PodGang
 from tests.plan.samples import NAMESPACE, pod_spec
@@ -88,7 +88,7 @@ def pod(
             labels={**own, **(labels or {})},
             annotations=dict(state.annotations),
             owner_references=(
-                OwnerReference(
+                ObservedOwnerReference(
                     api_version=PodClique.API_VERSION,
                     kind="PodClique",
                     name=clique,
@@ -130,7 +130,7 @@ def _container(state: PodState) -> ContainerStatus:
         name="main",
         ready=state.ready,
         started=state.ready or state.started,
-        state=ContainerState(waiting=Waiting(state.waiting) if state.waiting else None),
+        state=ContainerState(waiting=ContainerWaiting(state.waiting) if state.waiting else None),
         last_state=ContainerState(terminated=ended if state.crashed else None),
     )
 

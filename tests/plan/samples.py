@@ -3,6 +3,8 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from core_operator.plan.placement.backends import Choice
+from shared_api import names
 from shared_api.models import (
     JsonObject,
     PodCliqueScalingGroupConfig,
@@ -30,6 +32,11 @@ JSON_OBJECTS: st.SearchStrategy[JsonObject] = st.dictionaries(
     ),
     max_size=4,
 )
+
+
+def chosen(backend: str | None, scheduler: str) -> Choice:
+    """The choice of a backend."""
+    return Choice(backend, scheduler, ok=True, reason=names.REASON_SELECTED, message="")
 
 
 def pod_spec(**fields: object) -> dict[str, object]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from core_operator.plan.acceptance import patch_refusal, record_refusal
-from core_operator.plan.backends import Backend, outranked
-from core_operator.plan.preparation import NOT_YET, patch_for, preparation_refusal
+from core_operator.plan.placement.acceptance import patch_refusal, record_refusal
+from core_operator.plan.placement.backends import RegisteredBackend, outranked
+from core_operator.plan.pods.preparation import NOT_PUBLISHED, patch_for, preparation_refusal
 from shared_api.models import PodGangStatus, PodPatch
 from tests.plan.samples import record
 from tests.plan.test_backends import chosen, workload
@@ -35,7 +35,7 @@ def patched(**fields: object) -> PodPatch:
 @pytest.mark.parametrize("kind", ["labels", "annotations"])
 def test_keys_that_are_not_for_schedulers_are_refused(key: str, kind: str) -> None:
     patch = patched(**{kind: {key: "x"}})
-    assert patch_refusal(patch, None) == f"it sets {key} on pods, which are not for schedulers"
+    assert patch_refusal(patch, None) == f"it sets reserved keys on pods: {key}"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_record_that_lists_its_keys_is_kept_to_them() -> None:
         "it sets a.example/xy on pods, which spec.podKeys of its record does not list"
     )
     assert patch_refusal(patched(labels={"a.example/x": "1"}), ()) != ""
-    assert "b on pods, which are not for schedulers" in patch_refusal(patch, ("a.example/", "b"))
+    assert "it sets reserved keys on pods: b" in patch_refusal(patch, ("a.example/", "b"))
 
 
 def test_a_class_of_the_system_is_refused() -> None:
@@ -81,7 +81,7 @@ def test_a_class_of_the_system_is_refused() -> None:
         (
             {"lease": LEASE, "release": {"afterBound": {"dropAnnotations": ["note"]}}},
             (),
-            "it sets note on pods, which are not for schedulers",
+            "it sets reserved keys on pods: note",
         ),
         (
             {
@@ -89,7 +89,7 @@ def test_a_class_of_the_system_is_refused() -> None:
                 "preparation": {"mode": "Static", "members": {}, "surplus": {"labels": {"a": "b"}}},
             },
             (),
-            "it sets a on pods, which are not for schedulers",
+            "it sets reserved keys on pods: a",
         ),
     ],
 )
@@ -107,14 +107,14 @@ def test_what_is_published_for_a_gang_is_kept_to_the_keys_of_the_record() -> Non
     ]
     status = PodGangStatus.model_validate({"podPreparations": preparations})
     assert patch_for(backend, status, "good", 0, 1) == patched(labels={"a.example/x": "1"})
-    assert patch_for(backend, status, "bad", 0, 1) is NOT_YET
+    assert patch_for(backend, status, "bad", 0, 1) is NOT_PUBLISHED
     assert preparation_refusal(backend, status, "good") == ""
     assert "iam.example/role" in preparation_refusal(backend, status, "bad")
 
 
-def _registered(name: str, hours: int, *schedulers: str, refusal: str = "") -> Backend:
+def _registered(name: str, hours: int, *schedulers: str, refusal: str = "") -> RegisteredBackend:
     created = NOON + timedelta(hours=hours)
-    return Backend(name, record(*schedulers), True, "", refusal, created)
+    return RegisteredBackend(name, record(*schedulers), True, "", refusal, created)
 
 
 def test_a_later_record_takes_no_scheduler_names_over() -> None:

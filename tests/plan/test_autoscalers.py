@@ -2,7 +2,8 @@
 
 import pytest
 
-from core_operator.plan.autoscalers import (
+from core_operator.plan.layout.expansion import expand
+from core_operator.plan.manifests.autoscalers import (
     Autoscaler,
     AutoscalerStatus,
     autoscaled,
@@ -10,7 +11,6 @@ from core_operator.plan.autoscalers import (
     remembered_groups,
     remembered_size,
 )
-from core_operator.plan.expansion import expand
 from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.models import AutoScalingConfig, JsonObject, PodCliqueSet

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from core_operator.plan.backends import Backend, Choice, choose, needs_of
+from core_operator.plan.placement.backends import Choice, RegisteredBackend, choose, needs_of
 from shared_api import names
 from shared_api.models import PodCliqueSet
 from tests.plan.samples import clique, group, pod_clique_set, pod_spec, record
@@ -20,11 +20,13 @@ FANCY = record(
 )
 
 
-def backends(**why_not: str) -> dict[str, Backend]:
+def backends(**unavailable_reason: str) -> dict[str, RegisteredBackend]:
     """Three backends, of which those given are unavailable."""
     records = {"plain": PLAIN, "fancy": FANCY, "other": record("other")}
     return {
-        name: Backend(name, rec, name not in why_not, why_not.get(name, ""))
+        name: RegisteredBackend(
+            name, rec, name not in unavailable_reason, unavailable_reason.get(name, "")
+        )
         for name, rec in records.items()
     }
 
@@ -41,7 +43,7 @@ def workload(*schedulers: str | None, annotation: str | None = None) -> PodCliqu
 
 def chosen(
     pcs: PodCliqueSet,
-    known: dict[str, Backend] | None = None,
+    known: dict[str, RegisteredBackend] | None = None,
     *,
     needs: frozenset[str] = GANG,
     current: str | None = None,
@@ -112,7 +114,7 @@ def test_a_scheduler_that_nobody_answers_for_is_not_given_to_the_default() -> No
     choice = chosen(workload("mine"))
     assert (choice.backend, choice.ok, choice.reason) == (None, False, "BackendUnknown")
     assert choice.message == (
-        "no backend answers for schedulerName 'mine'; known: fancy (fancy-scheduler, fancy-*),"
+        "no backend has schedulerName 'mine'; known: fancy (fancy-scheduler, fancy-*),"
         " other (other), plain (default-scheduler)"
     )
     assert choice.scheduler_name == "mine"
@@ -152,7 +154,9 @@ def test_the_most_exact_pattern_decides(
 ) -> None:
     for order in itertools.permutations(patterns):
         known = {
-            name: Backend(name, record(*patterns[name]), available=True, why_not="")
+            name: RegisteredBackend(
+                name, record(*patterns[name]), available=True, unavailable_reason=""
+            )
             for name in order
         }
         assert chosen(workload(scheduler), known).backend == expected
@@ -173,7 +177,7 @@ def test_a_backend_that_cannot_do_it_is_passed_over() -> None:
     choice = chosen(workload(annotation="plain,fancy"), needs=TOPOLOGY)
     assert choice.backend == "fancy"
     assert choice.message.endswith(
-        "; passed over: backend 'plain' cannot do: TopologyRequiredGroup"
+        "; passed over: backend 'plain' does not support: TopologyRequiredGroup"
     )
 
 
@@ -184,7 +188,7 @@ def test_when_none_will_do_the_first_known_one_stays_chosen() -> None:
     assert (choice.backend, choice.ok, choice.reason) == ("fancy", False, "BackendUnavailable")
     assert choice.message == (
         "backend 'fancy' is unavailable: scaled to 0; no backend 'gone';"
-        " backend 'plain' cannot do: TopologyRequiredGroup; known: fancy, other, plain"
+        " backend 'plain' does not support: TopologyRequiredGroup; known: fancy, other, plain"
     )
 
 
@@ -192,12 +196,12 @@ def test_a_single_choice_that_cannot_do_it_says_what_is_missing() -> None:
     needs = frozenset({"Gang", "B", "A"})
     choice = chosen(workload(annotation="plain"), needs=needs)
     assert (choice.backend, choice.ok, choice.reason) == ("plain", False, "Unsupported")
-    assert choice.message == "backend 'plain' cannot do: A, B"
+    assert choice.message == "backend 'plain' does not support: A, B"
 
 
 def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_says_so() -> None:
     lax = record("lax", capabilities=("PlainScheduling",))
-    known = {"lax": Backend("lax", lax, available=True, why_not="")}
+    known = {"lax": RegisteredBackend("lax", lax, available=True, unavailable_reason="")}
     caveat = "it schedules pod by pod, so a gang is not guaranteed"
     pcs = workload(annotation="lax")
     choice = chosen(pcs, known)
@@ -207,13 +211,13 @@ def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_says_s
     assert elsewhere.message == f"backend 'lax', where its pods were released; {caveat}"
     # The permission is about gangs alone.
     assert chosen(pcs, known, needs=TOPOLOGY).message == (
-        "backend 'lax' cannot do: TopologyRequiredGroup"
+        "backend 'lax' does not support: TopologyRequiredGroup"
     )
 
 
 def test_a_backend_that_can_schedule_gangs_needs_no_permission() -> None:
     both = record("both", capabilities=("Gang", "PlainScheduling"))
-    known = {"both": Backend("both", both, available=True, why_not="")}
+    known = {"both": RegisteredBackend("both", both, available=True, unavailable_reason="")}
     choice = chosen(workload(annotation="both"), known)
     assert choice.message == "backend 'both' by annotation grove.io/scheduler-backend"
 
@@ -287,12 +291,15 @@ def test_the_scheduler_name_is_the_one_that_pods_will_have(
 ) -> None:
     choice = chosen(pcs)
     assert choice.scheduler_name == scheduler
-    assert choice.labels.scheduler_name == scheduler
-    assert choice.labels.backend == choice.backend
+    assert choice.scheduler_name == scheduler
 
 
 def test_of_several_schedulers_of_a_backend_the_one_that_cliques_name_is_kept() -> None:
-    known = {"two": Backend("two", record("first", "second-*"), available=True, why_not="")}
+    known = {
+        "two": RegisteredBackend(
+            "two", record("first", "second-*"), available=True, unavailable_reason=""
+        )
+    }
     assert chosen(workload("second-2"), known).scheduler_name == "second-2"
     assert chosen(workload(annotation="two"), known).scheduler_name == "first"
 
@@ -300,7 +307,7 @@ def test_of_several_schedulers_of_a_backend_the_one_that_cliques_name_is_kept() 
 def test_every_gang_needs_a_scheduler_of_gangs() -> None:
     assert needs_of(workload()) == GANG
     assert not chosen(
-        workload(), {"plain": Backend("plain", record("", capabilities=()), True, "")}
+        workload(), {"plain": RegisteredBackend("plain", record("", capabilities=()), True, "")}
     ).ok
 
 

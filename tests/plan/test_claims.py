@@ -2,7 +2,9 @@
 
 import pytest
 
-from core_operator.plan.claims import (
+from core_operator.plan.layout.expansion import CliqueInstance, clique_named, expand
+from core_operator.plan.layout.naming import controller_reference
+from core_operator.plan.manifests.claims import (
     ClaimTemplate,
     claim_manifest,
     clique_claims,
@@ -11,9 +13,7 @@ from core_operator.plan.claims import (
     set_claims,
     shares_claims,
 )
-from core_operator.plan.expansion import CliqueInstance, clique_named, expand
-from core_operator.plan.naming import controller_reference
-from core_operator.plan.pod_claims import claims_of_pod, local_name, with_claims
+from core_operator.plan.manifests.pod_claims import claims_of_pod, local_name, with_claims
 from shared_api import names
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.models import JsonObject, PodCliqueSet

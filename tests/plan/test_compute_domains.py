@@ -2,14 +2,14 @@
 
 import pytest
 
-from core_operator.plan.compute_domains import (
-    asks_for_group,
+from core_operator.plan.layout.expansion import clique_named, expand
+from core_operator.plan.manifests.compute_domains import (
     domain_manifest,
     domains,
+    invalid_group,
+    names_group,
     with_domain,
-    wrong_group,
 )
-from core_operator.plan.expansion import clique_named, expand
 from shared_api import names
 from shared_api.models import JsonObject, PodCliqueSet
 from tests.plan.samples import clique, group, pod_clique_set
@@ -126,9 +126,9 @@ def test_only_containers_with_gpus_use_the_domain() -> None:
 
 
 def test_a_name_that_is_none_is_found_and_so_is_that_a_group_is_named() -> None:
-    assert wrong_group(workload(of_set="Not a name")) == "Not a name"
-    assert wrong_group(workload(of_set="none")) is None
-    assert wrong_group(workload()) is None
-    assert asks_for_group(workload(of_set="train"))
+    assert invalid_group(workload(of_set="Not a name")) == "Not a name"
+    assert invalid_group(workload(of_set="none")) is None
+    assert invalid_group(workload()) is None
+    assert names_group(workload(of_set="train"))
     quiet = pod_clique_set(clique("a", pod=gpus(), annotations={GROUP: "none"}))
-    assert not asks_for_group(quiet)
+    assert not names_group(quiet)

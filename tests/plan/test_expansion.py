@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.autoscalers import autoscaled
-from core_operator.plan.claims import clique_claims, group_claims, set_claims
-from core_operator.plan.compute_domains import domains
-from core_operator.plan.expansion import (
+from core_operator.plan.layout.expansion import (
     MOST_CLAIMS,
     MOST_PODS,
     Expansion,
@@ -22,6 +19,9 @@ from core_operator.plan.expansion import (
     min_available,
     standalone_cliques,
 )
+from core_operator.plan.manifests.autoscalers import autoscaled
+from core_operator.plan.manifests.claims import clique_claims, group_claims, set_claims
+from core_operator.plan.manifests.compute_domains import domains
 from shared_api.models import PodCliqueSet
 from tests.plan.samples import (
     QUICK,

@@ -4,16 +4,16 @@ from typing import Any, cast
 
 import pytest
 
-from core_operator.plan.history import (
+from core_operator.plan.layout.history import (
     KEPT_REVISIONS,
     StoredRevision,
+    expired_revisions,
     hashes_annotation,
     set_hash,
     stored_revision,
-    superfluous,
     template_hashes,
 )
-from core_operator.plan.revisions import revision_manifest, template_hash
+from core_operator.plan.layout.revisions import revision_manifest, template_hash
 from shared_api import names
 from shared_api.models import PodCliqueSet
 from tests.plan.samples import clique, group, pod_clique_set, pod_spec
@@ -83,4 +83,4 @@ def test_an_annotation_that_somebody_broke_is_as_good_as_none(annotation: str) -
 
 def test_old_revisions_go_and_the_current_one_never_does() -> None:
     history = {f"r{number}": StoredRevision(number) for number in range(KEPT_REVISIONS + 3)}
-    assert superfluous(history, "r0") == ("r2", "r1")
+    assert expired_revisions(history, "r0") == ("r2", "r1")

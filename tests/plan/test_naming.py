@@ -1,6 +1,6 @@
 """Names and labels are those that Grove's users and tools know."""
 
-from core_operator.plan import naming
+from core_operator.plan.layout import naming
 from shared_api import names
 from shared_api.models import PodCliqueSet
 from tests.plan.samples import SET_UID, clique, pod_clique_set

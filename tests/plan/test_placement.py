@@ -7,26 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.backends import Backend, BackendLabels, Choice
-from core_operator.plan.expansion import expand, gang_named
-from core_operator.plan.gangs import gang_manifest
-from core_operator.plan.placement import (
-    ANYWHERE,
+from core_operator.plan.layout.expansion import expand, gang_named
+from core_operator.plan.manifests.podgangs import gang_manifest
+from core_operator.plan.placement.backends import Choice, RegisteredBackend
+from core_operator.plan.placement.gang_placement import (
+    UNPLACED,
+    GangPlacement,
     GroupSet,
-    Pack,
-    Placement,
-    placement_in,
-    placement_of,
+    PackLabels,
+    current_placement,
+    wanted_placement,
+    with_ignored_preferences,
     with_topology,
-    with_wishes,
 )
-from core_operator.plan.topology import resolve
+from core_operator.plan.placement.topology import resolve
 from shared_api import names
 from shared_api.models import PodCliqueSet, PodGang
-from tests.plan.samples import QUICK, clique, group, pod_clique_set, record
+from tests.plan.samples import QUICK, chosen, clique, group, pod_clique_set, record
 
 LEVELS = {domain: f"topo/{domain}" for domain in ("zone", "block", "rack", "host")}
-BLOCK, RACK, HOST = Pack("topo/block"), Pack("topo/rack"), Pack("topo/host")
+BLOCK, RACK, HOST = PackLabels("topo/block"), PackLabels("topo/rack"), PackLabels("topo/host")
 
 
 def asks(required: str | None = None, preferred: str | None = None) -> dict[str, Any]:
@@ -39,10 +39,12 @@ def asks(required: str | None = None, preferred: str | None = None) -> dict[str,
     }
 
 
-def placed(pcs: PodCliqueSet, gang: str = "w-0", levels: dict[str, str] | None = None) -> Placement:
+def placed(
+    pcs: PodCliqueSet, gang: str = "w-0", levels: dict[str, str] | None = None
+) -> GangPlacement:
     instance = gang_named(expand(pcs, {}), gang)
     assert instance is not None
-    return placement_of(pcs, instance, resolve(pcs, LEVELS if levels is None else levels))
+    return wanted_placement(pcs, instance, resolve(pcs, LEVELS if levels is None else levels))
 
 
 def two_groups(**template: Any) -> PodCliqueSet:
@@ -61,11 +63,11 @@ def two_groups(**template: Any) -> PodCliqueSet:
 
 
 def test_a_set_without_constraints_is_placed_anywhere() -> None:
-    assert placed(pod_clique_set(clique("a"))) == ANYWHERE
+    assert placed(pod_clique_set(clique("a"))) == UNPLACED
 
 
 def test_each_level_goes_where_it_belongs() -> None:
-    assert placed(two_groups(**asks("block"))) == Placement(
+    assert placed(two_groups(**asks("block"))) == GangPlacement(
         "net",
         BLOCK,
         (
@@ -84,7 +86,7 @@ def test_every_replica_of_a_group_in_the_base_gang_is_kept_together_by_itself() 
         ("w-0-s-0", ("w-0-s-0-a",)),
         ("w-0-s-1", ("w-0-s-1-a",)),
     ]
-    assert placed(pcs, "w-0-s-0") == Placement("net", RACK)
+    assert placed(pcs, "w-0-s-0") == GangPlacement("net", RACK)
 
 
 @pytest.mark.parametrize(
@@ -92,36 +94,36 @@ def test_every_replica_of_a_group_in_the_base_gang_is_kept_together_by_itself() 
     [
         (asks("block"), {}, BLOCK),
         (asks("block"), asks("rack"), RACK),
-        ({}, asks("rack", "host"), Pack("topo/rack", "topo/host")),
+        ({}, asks("rack", "host"), PackLabels("topo/rack", "topo/host")),
         # What the set requires stays required, though the group only prefers something.
-        (asks("block", "rack"), asks(None, "host"), Pack("topo/block", "topo/host")),
-        (asks("zone", "host"), asks("block"), Pack("topo/block", "topo/host")),
+        (asks("block", "rack"), asks(None, "host"), PackLabels("topo/block", "topo/host")),
+        (asks("zone", "host"), asks("block"), PackLabels("topo/block", "topo/host")),
         # Narrower than what the set prefers: the preference would say nothing more.
         (asks("zone", "block"), asks("rack"), RACK),
     ],
 )
 def test_a_scaled_gang_is_a_group_replica_inside_what_the_set_asks_for(
-    of_set: dict[str, Any], of_group: dict[str, Any], scaled: Pack
+    of_set: dict[str, Any], of_group: dict[str, Any], scaled: PackLabels
 ) -> None:
     pcs = pod_clique_set(clique("a"), groups=(group("s", "a", replicas=2, **of_group),), **of_set)
-    assert placed(pcs, "w-0-s-0") == Placement("net", scaled)
+    assert placed(pcs, "w-0-s-0") == GangPlacement("net", scaled)
 
 
 def test_a_preference_without_a_level_is_left_out_and_what_is_required_is_not() -> None:
     pcs = pod_clique_set(clique("a", **asks("rack", "numa")), clique("b", **asks(None, "numa")))
-    assert placed(pcs) == Placement("net", groups={"w-0-a": RACK})
-    assert placed(pod_clique_set(clique("a"), **asks(None, "numa"))) == ANYWHERE
+    assert placed(pcs) == GangPlacement("net", groups={"w-0-a": RACK})
+    assert placed(pod_clique_set(clique("a"), **asks(None, "numa"))) == UNPLACED
 
 
 def test_half_of_what_is_required_is_not_told() -> None:
-    assert placed(two_groups(**asks("block")), levels={"rack": "r", "host": "h"}) == ANYWHERE
+    assert placed(two_groups(**asks("block")), levels={"rack": "r", "host": "h"}) == UNPLACED
 
 
 def test_a_gang_says_in_its_spec_what_its_placement_is() -> None:
     pcs = two_groups(**asks("block", "rack"))
     instance = gang_named(expand(pcs, {}), "w-0")
     assert instance is not None
-    manifest = gang_manifest(pcs, instance, {}, BackendLabels("b", "s"), placement=placed(pcs))
+    manifest = gang_manifest(pcs, instance, chosen("b", "s"), placement=placed(pcs))
     gang = PodGang.model_validate(manifest)
     assert gang.metadata.annotations == {"grove.io/topology-name": "net"}
     spec = manifest["spec"]
@@ -149,8 +151,10 @@ def test_a_gang_says_in_its_spec_what_its_placement_is() -> None:
     ]
 
 
-FULL = Backend("full", record("", capabilities=("Gang", "TopologyPreferredGroup")), True, "")
-PLAIN = Backend("plain", record(""), True, "")
+FULL = RegisteredBackend(
+    "full", record("", capabilities=("Gang", "TopologyPreferredGroup")), True, ""
+)
+PLAIN = RegisteredBackend("plain", record(""), True, "")
 CHOICE = Choice("plain", "s", ok=True, reason=names.REASON_SELECTED, message="by default")
 
 
@@ -160,23 +164,26 @@ def test_a_gang_that_cannot_say_where_it_must_go_is_given_to_nobody() -> None:
     assert (held.backend, held.ok, held.scheduler_name) == (None, False, "s")
     assert (held.reason, held.message) == (
         "ClusterTopologyNotFound",
-        "ClusterTopologyBinding 'net' does not exist",
+        "ClusterTopologyBinding 'net' does not exist: create it, or change topologyName",
     )
     dead = Choice("plain", "s", ok=False, reason="BackendUnavailable", message="it is dead")
     both = with_topology(dead, pcs, resolve(pcs, None), {"plain": PLAIN})
-    assert both.message == "ClusterTopologyBinding 'net' does not exist; it is dead"
+    assert (
+        both.message
+        == "ClusterTopologyBinding 'net' does not exist: create it, or change topologyName; it is dead"
+    )
     assert with_topology(CHOICE, pcs, resolve(pcs, LEVELS), {"plain": PLAIN}) == CHOICE
 
 
 def test_preferences_that_a_backend_does_not_look_at_are_told_with_the_choice() -> None:
     pcs = pod_clique_set(clique("a", **asks(None, "rack")))
-    told = with_wishes(CHOICE, pcs, {"plain": PLAIN})
+    told = with_ignored_preferences(CHOICE, pcs, {"plain": PLAIN})
     assert told.ok
     assert told.message == (
-        "by default; backend 'plain' does not look at preferences: TopologyPreferredGroup"
+        "by default; backend 'plain' ignores preferences: TopologyPreferredGroup"
     )
     full = Choice("full", "s", ok=True, reason=names.REASON_SELECTED, message="by default")
-    assert with_wishes(full, pcs, {"full": FULL}) == full
+    assert with_ignored_preferences(full, pcs, {"full": FULL}) == full
 
 
 PACKS = st.sampled_from(
@@ -206,7 +213,7 @@ def _legal(fields: dict[str, Any]) -> dict[str, Any]:
     return fields if fields != asks() else {}
 
 
-def everything(placement: Placement) -> Iterator[Pack]:
+def everything(placement: GangPlacement) -> Iterator[PackLabels]:
     if placement.gang is not None:
         yield placement.gang
     yield from (group_set.pack for group_set in placement.group_sets)
@@ -218,13 +225,13 @@ def everything(placement: Placement) -> Iterator[Pack]:
 def test_what_is_written_is_read_back_and_names_only_groups_of_the_gang(pcs: PodCliqueSet) -> None:
     topology = resolve(pcs, LEVELS)
     for instance in expand(pcs, {}).gangs:
-        placement = placement_of(pcs, instance, topology)
-        manifest = gang_manifest(pcs, instance, {}, BackendLabels("b", "s"), placement=placement)
-        assert placement_in(PodGang.model_validate(manifest)) == placement
+        placement = wanted_placement(pcs, instance, topology)
+        manifest = gang_manifest(pcs, instance, chosen("b", "s"), placement=placement)
+        assert current_placement(PodGang.model_validate(manifest)) == placement
         named = {n for group_set in placement.group_sets for n in group_set.groups}
         assert named | set(placement.groups) <= {member.name for member in instance.cliques}
         keys = {key for pack in everything(placement) for key in (pack.required, pack.preferred)}
         assert keys <= {None, *LEVELS.values()}
-        assert bool(placement.topology) == (placement != ANYWHERE)
-        if topology.holds:
-            assert placement == ANYWHERE
+        assert bool(placement.topology) == (placement != UNPLACED)
+        if topology.blocks_gangs:
+            assert placement == UNPLACED

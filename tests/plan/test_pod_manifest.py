@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.pod_manifest import dropped_fields, pod_manifest
-from core_operator.plan.pods import NewPod
-from core_operator.plan.preparation import NOT_YET, GangRef, patch_for
+from core_operator.plan.manifests.pods import dropped_fields, pod_manifest
+from core_operator.plan.pods.pod_plan import NewPod
+from core_operator.plan.pods.preparation import NOT_PUBLISHED, GangRef, patch_for
 from shared_api.models import (
     PLACEHOLDERS,
     JsonObject,
@@ -240,8 +240,8 @@ PUBLISHED = PodGangStatus.model_validate(
         (STATIC, None, 1, patched(labels={"m": "1"})),
         (STATIC, None, 2, PodPatch()),
         (RECORD, None, 0, PodPatch()),
-        (PER_GANG, None, 0, NOT_YET),
-        (PER_GANG, PodGangStatus(), 0, NOT_YET),
+        (PER_GANG, None, 0, NOT_PUBLISHED),
+        (PER_GANG, PodGangStatus(), 0, NOT_PUBLISHED),
         (PER_GANG, PUBLISHED, 0, patched(labels={"example.com/p": "1"})),
         (PER_GANG, PUBLISHED, 5, patched(labels={"example.com/p": "1"})),
     ],
@@ -253,7 +253,7 @@ def test_the_patch_comes_from_the_record_or_from_the_gang(
 
 
 def test_a_group_that_is_not_published_yet_is_waited_for() -> None:
-    assert patch_for(PER_GANG, PUBLISHED, "w-0-b", 0, 2) is NOT_YET
+    assert patch_for(PER_GANG, PUBLISHED, "w-0-b", 0, 2) is NOT_PUBLISHED
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,16 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 
-from core_operator.plan import naming
-from core_operator.plan.expansion import clique_named, expand
-from core_operator.plan.history import template_hashes
-from core_operator.plan.podcliques import (
+from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import clique_named, expand
+from core_operator.plan.layout.history import template_hashes
+from core_operator.plan.layout.revisions import template_hash
+from core_operator.plan.manifests.podcliques import (
     group_podclique,
     standalone_podclique,
     starts_after,
     with_environment,
 )
-from core_operator.plan.revisions import template_hash
 from shared_api.models import JsonObject, OwnerReference, PodClique, PodCliqueSet
 from tests.plan.samples import (
     NAMESPACE,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core_operator.plan.pods import PodPlan, is_made_for, lost_labels, plan_pods
-from core_operator.plan.preparation import Preparation, index_of
+from core_operator.plan.pods.pod_plan import PodPlan, drifted_labels, is_made_for, plan_pods
+from core_operator.plan.pods.preparation import Preparation
 from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod, PodStatus
@@ -26,13 +26,13 @@ from tests.plan.pod_samples import (
     podclique,
 )
 
-PREPARED = Preparation(BACKEND)
+MADE_WITH = Preparation(BACKEND)
 ENDED = PodStatus(phase="Failed")
 NAME = re.compile(rf"{CLIQUE}-[bcdfghjklmnpqrstvwxz2456789]{{5}}")
 
 
 def planned(replicas: int, *pods: Pod, minimum: int = 1, taken: tuple[str, ...] = ()) -> PodPlan:
-    return plan_pods(podclique(replicas, minimum), pods, minimum, PREPARED, taken)
+    return plan_pods(podclique(replicas, minimum), pods, minimum, MADE_WITH, taken)
 
 
 def created(plan: PodPlan) -> list[int]:
@@ -98,7 +98,7 @@ def test_two_names_do_not_take_turns() -> None:
 
 
 def test_a_podclique_made_anew_under_the_same_name_has_other_pod_names() -> None:
-    other = plan_pods(podclique(3, uid="another"), (), 1, PREPARED)
+    other = plan_pods(podclique(3, uid="another"), (), 1, MADE_WITH)
     assert not {n.name for n in other.create} & {n.name for n in planned(3).create}
 
 
@@ -139,7 +139,7 @@ def test_of_two_pods_with_one_index_the_one_that_is_further_stays() -> None:
 @pytest.mark.parametrize("label", [None, "", "-1", "one", "1.0", "²"])
 def test_a_pod_without_a_proper_index_is_replaced(label: str | None) -> None:
     odd = pod(label, READY, name="odd")
-    assert index_of(odd) is None
+    assert odd.index is None
     plan = planned(1, odd)
     assert (created(plan), deleted(plan)) == ([0], ["odd"])
 
@@ -173,30 +173,30 @@ def test_scaling_in_gives_up_the_least_useful(
     states: list[PodState], replicas: int, minimum: int, gone: set[int]
 ) -> None:
     pods = [pod(index, state) for index, state in enumerate(states)]
-    plan = plan_pods(podclique(replicas), pods, minimum, PREPARED)
-    assert {index_of(p) for p in plan.delete} == gone
+    plan = plan_pods(podclique(replicas), pods, minimum, MADE_WITH)
+    assert {p.index for p in plan.delete} == gone
     assert plan.create == ()
 
 
 def test_a_member_that_is_missing_is_made_although_there_are_pods_enough() -> None:
     pods = [pod(1, READY), pod(2, READY)]
-    plan = plan_pods(podclique(2), pods, 2, PREPARED)
+    plan = plan_pods(podclique(2), pods, 2, MADE_WITH)
     assert ([new.index for new in plan.create], plan.delete) == ([0], ())
     # Once it serves, the one that stood in for it goes.
-    plan = plan_pods(podclique(2), [*pods, pod(0, READY)], 2, PREPARED)
-    assert (plan.create, [index_of(gone) for gone in plan.delete]) == ((), [2])
+    plan = plan_pods(podclique(2), [*pods, pod(0, READY)], 2, MADE_WITH)
+    assert (plan.create, [gone.index for gone in plan.delete]) == ((), [2])
 
 
 def test_nothing_is_done_for_a_podclique_that_goes_away() -> None:
     leaving = podclique(3, deletionTimestamp="2026-03-01T11:00:00Z")
-    plan = plan_pods(leaving, (pod(0, READY), pod(1, FAILED)), 1, PREPARED)
+    plan = plan_pods(leaving, (pod(0, READY), pod(1, FAILED)), 1, MADE_WITH)
     assert (plan.create, plan.delete) == ((), ())
 
 
 def test_planning_leaves_its_inputs_alone() -> None:
     clique, pods = podclique(2), [pod(0, FAILED), pod(3, READY), pod(1, GATED), pod(2, READY)]
     before = copy.deepcopy((clique, pods))
-    plan_pods(clique, pods, 1, PREPARED)
+    plan_pods(clique, pods, 1, MADE_WITH)
     assert (clique, pods) == before
 
 
@@ -215,8 +215,8 @@ def test_labels_that_say_whose_a_pod_is_are_restored_and_no_others() -> None:
         names.LABEL_PODGANG: "w-0",
         names.LABEL_PART_OF: "w",
     }
-    assert lost_labels(found, pod(0, labels=ours)) == {}
+    assert drifted_labels(found, pod(0, labels=ours)) == {}
     for key, value in ours.items():
-        assert lost_labels(found, pod(0, labels={**ours, key: "x"})) == {key: value}
+        assert drifted_labels(found, pod(0, labels={**ours, key: "x"})) == {key: value}
     bent = {**ours, names.LABEL_POD_TEMPLATE_HASH: "older", "team": "x"}
-    assert lost_labels(found, pod(0, labels=bent)) == {}
+    assert drifted_labels(found, pod(0, labels=bent)) == {}

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.pods import PodPlan, is_bound, is_live, plan_pods
-from core_operator.plan.preparation import Preparation, index_of
+from core_operator.plan.pods.pod_plan import PodPlan, plan_pods
+from core_operator.plan.pods.preparation import Preparation
 from shared_api.kube.pods import Pod
 from tests.plan.pod_samples import (
     BACKEND,
@@ -80,7 +80,7 @@ class World:
                 self.pods[name] = (index, replace(state, backend=current.backend))
 
     def live(self) -> list[Pod]:
-        return [p for p in self.observed() if p is not self.stranger and is_live(p)]
+        return [p for p in self.observed() if p is not self.stranger and p.is_live]
 
 
 WORLDS = st.builds(World, replicas=st.integers(1, 7), minimum=st.integers(1, 7))
@@ -93,20 +93,20 @@ def test_one_step_always_leads_to_the_right_pods(world: World, rounds: list[list
         for event in events:
             world.happen(event)
         plan = world.plan()
-        kept = {index_of(p): p.metadata.uid for p in plan.keep}
+        kept = {p.index: p.metadata.uid for p in plan.keep}
         assert world.stranger not in plan.delete
         world.carry_out(plan)
         live = world.live()
-        indexes = [index_of(p) for p in live]
+        indexes = [p.index for p in live]
         members = min(world.minimum, world.replicas)
         assert set(range(members)) <= set(indexes)
         assert len(live) >= world.replicas
         if len(live) > world.replicas:
             # Only for as long as the minimum would not be there without them.
-            bound, ready = sum(map(is_bound, live)), sum(p.is_ready for p in live)
+            bound, ready = sum(pod.is_bound for pod in live), sum(p.is_ready for p in live)
             assert min(bound, ready) <= members
         assert len(set(indexes)) == len(indexes), "two live pods with one index"
-        assert kept.items() <= {index_of(p): p.metadata.uid for p in live}.items()
+        assert kept.items() <= {p.index: p.metadata.uid for p in live}.items()
         again = world.plan()
         assert (again.create, again.delete) == ((), ())
 
@@ -121,7 +121,7 @@ def test_scaling_in_never_breaks_the_minimum(world: World, events: list[Event]) 
     minimum = min(world.minimum, world.replicas)
     world.carry_out(world.plan())
     after = world.live()
-    for is_so in (is_bound, lambda p: p.is_ready):
+    for is_so in (lambda p: p.is_bound, lambda p: p.is_ready):
         assert sum(map(is_so, after)) >= min(minimum, sum(map(is_so, before)))
 
 

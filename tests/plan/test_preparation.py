@@ -5,18 +5,17 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from core_operator.plan.gang_pods import gang_groups, has_begun
-from core_operator.plan.pods import plan_pods
-from core_operator.plan.preparation import (
+from core_operator.plan.pods.gang_pods import gang_groups, has_ungated_pod
+from core_operator.plan.pods.pod_plan import plan_pods
+from core_operator.plan.pods.preparation import (
     GangRef,
     Preparation,
     digest,
-    is_held,
-    must_have,
     preparation_of,
+    required_fields,
 )
 from shared_api import names
-from shared_api.kube.pods import Pod, PodSpec, SchedulingGroup, WorkloadReference
+from shared_api.kube.pods import Pod, PodSchedulingGroup, PodSpec, PodWorkloadReference
 from shared_api.models import PodGang, PodPatch, SchedulerBackendSpec
 from tests.plan.pod_samples import (
     BACKEND,
@@ -123,7 +122,7 @@ def test_a_released_pod_of_an_earlier_gang_is_recreated_unless_it_has_a_node() -
     waits, runs = (of_gang(made(0, state)) for state in (RELEASED, BOUND))
     assert remade((waits,), again) == [f"{CLIQUE}-0"]
     assert counted((waits,), again) == []
-    assert not has_begun(gang_groups(again, (waits,), {CLIQUE: podclique(1)}, STATIC))
+    assert not has_ungated_pod(gang_groups(again, (waits,), {CLIQUE: podclique(1)}, STATIC))
     assert remade((runs,), again) == []
     assert counted((runs,), again) == [f"{CLIQUE}-0"]
 
@@ -165,15 +164,15 @@ def test_a_backend_with_another_gate_gets_other_pods() -> None:
 
 def test_a_gate_of_another_does_not_hold_a_pod_that_ours_let_go() -> None:
     theirs = replace(GATED, gates=("example.com/theirs",))
-    assert not is_held(made(0, theirs))
+    assert not made(0, theirs).has_our_gate
     assert remade((made(0, theirs),), made_anew(GANG)) == []
     groups = gang_groups(GANG, (made(0, theirs),), {CLIQUE: podclique(1)}, STATIC)
-    assert has_begun(groups), "it was released, and does not move"
+    assert has_ungated_pod(groups), "it was released, and does not move"
 
 
 @pytest.mark.parametrize("bent", ["", "nonsense"])
 def test_a_pod_that_does_not_say_what_it_was_made_with_is_held_by_any_gate(bent: str) -> None:
-    assert is_held(pod(0, replace(GATED, annotations=((names.ANNOTATION_PREPARATION, bent),))))
+    assert pod(0, replace(GATED, annotations=((names.ANNOTATION_PREPARATION, bent),))).has_our_gate
     assert remade((pod(0),)) == []
 
 
@@ -209,13 +208,13 @@ def test_the_digest_does_not_depend_on_how_a_patch_was_written_down() -> None:
     [
         (
             {"schedulingGroup": {"podGroupName": "{gang}-{index}"}},
-            PodSpec(scheduling_group=SchedulingGroup("w-0-0")),
+            PodSpec(scheduling_group=PodSchedulingGroup("w-0-0")),
             PodSpec(),
         ),
         (
             {"workloadRef": {"name": "{gang}", "podGroup": "{group}"}},
-            PodSpec(workload_ref=WorkloadReference("w-0", CLIQUE)),
-            PodSpec(workload_ref=WorkloadReference("w-0")),
+            PodSpec(workload_ref=PodWorkloadReference("w-0", CLIQUE)),
+            PodSpec(workload_ref=PodWorkloadReference("w-0")),
         ),
     ],
 )
@@ -243,10 +242,12 @@ def test_a_pod_must_have_the_fields_that_it_was_made_with() -> None:
     with_fields = record("", preparation={"mode": "Static", **patches})
     wanted = preparation_of(GANG, with_fields, CLIQUE, 1)
     member, surplus = made(0, GATED, wanted), made(1, GATED, wanted)
-    assert must_have(member, GANG, with_fields, CLIQUE, 1) == {
+    assert required_fields(member, GANG, with_fields, CLIQUE, 1) == {
         "schedulerName": "s",
         "schedulingGroup": {"podGroupName": f"w-0-{CLIQUE}-0"},
     }
-    assert must_have(surplus, GANG, with_fields, CLIQUE, 1) == {"schedulerName": "t"}
-    assert must_have(pod(0), GANG, with_fields, CLIQUE, 1) == {}, "it says nothing about itself"
-    assert must_have(member, GANG, PER_GANG, CLIQUE, 1) == {}
+    assert required_fields(surplus, GANG, with_fields, CLIQUE, 1) == {"schedulerName": "t"}
+    assert required_fields(pod(0), GANG, with_fields, CLIQUE, 1) == {}, (
+        "it says nothing about itself"
+    )
+    assert required_fields(member, GANG, PER_GANG, CLIQUE, 1) == {}

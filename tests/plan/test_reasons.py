@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from core_operator.plan.statuses.reasons import (
-    Blocked,
-    Blocking,
-    blocked,
-    gang_blocked,
+    Blocker,
+    BlockingReason,
+    gang_blocker,
+    most_urgent,
+    pods_blocker,
     scheduling_cause,
-    worst,
 )
 from tests.plan.pod_samples import (
     BOUND,
@@ -33,7 +33,7 @@ PROGRAMMED = condition("Programmed")
 def told(*states: PodState, wanted: int | None = None, conditions: tuple[object, ...] = ()) -> str:
     """Word and sentence, as in `Word: sentence`."""
     pods = [pod(index, state) for index, state in enumerate(states)]
-    found = gang_blocked(
+    found = gang_blocker(
         gang(("w-0-a", 1, []), conditions=conditions),
         pods,
         len(pods) if wanted is None else wanted,
@@ -44,7 +44,8 @@ def told(*states: PodState, wanted: int | None = None, conditions: tuple[object,
 def test_a_gang_that_waits_for_gpus() -> None:
     states = [BOUND] * 6 + [STUCK] * 2
     assert (
-        told(*states) == "PodsNotScheduled: gang w-0: 6/8 pods scheduled; 2 wait for nvidia.com/gpu"
+        told(*states)
+        == "PodsNotScheduled: gang w-0: 6/8 pods scheduled; 2 with insufficient nvidia.com/gpu"
     )
 
 
@@ -62,13 +63,13 @@ def test_a_gang_that_waits_for_gpus() -> None:
         (
             [STUCK, RELEASED, RELEASED],
             (),
-            "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 2 wait for the rest of the gang,"
-            " 1 waits for nvidia.com/gpu",
+            "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 2 waiting for the rest of the gang,"
+            " 1 with insufficient nvidia.com/gpu",
         ),
         (
             [RELEASED, RELEASED],
             (condition("Scheduled", "False", "Unschedulable", "queue is over its quota"),),
-            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 not placed: queue is over its quota",
+            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 not scheduled: queue is over its quota",
         ),
         (
             [replace(RELEASED, said="pod group is unschedulable, waiting for minCount pods")] * 2,
@@ -80,28 +81,28 @@ def test_a_gang_that_waits_for_gpus() -> None:
                     "0/2 pods scheduled: 0/8 nodes are available: 8 Insufficient nvidia.com/gpu",
                 ),
             ),
-            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 wait for nvidia.com/gpu",
+            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 with insufficient nvidia.com/gpu",
         ),
         (
             [GATED, GATED],
             (),
-            "NotProgrammed: gang w-0: 2/2 pods held until backend example has programmed the gang",
+            "NotProgrammed: gang w-0: 2/2 pods gated until backend example has programmed the gang",
         ),
         (
             [GATED],
             (condition("Programmed", "False", "Failed", "quota of PodGroups exhausted"),),
-            "NotProgrammed: gang w-0: 1/1 pods held until backend example has programmed the gang:"
+            "NotProgrammed: gang w-0: 1/1 pods gated until backend example has programmed the gang:"
             " quota of PodGroups exhausted",
         ),
         (
             [replace(GATED, gates=("example.org/quota",)), READY],
             (PROGRAMMED,),
-            "HeldByGates: gang w-0: 1/2 pods held by example.org/quota",
+            "HeldByGates: gang w-0: 1/2 pods gated by example.org/quota",
         ),
         (
             [GATED, GATED],
             (PROGRAMMED, condition("Released", "False", "BaseGangNotScheduled", "waits for b")),
-            "BaseGangNotScheduled: gang w-0: 2/2 pods held; waits for b",
+            "BaseGangNotScheduled: gang w-0: 2/2 pods gated; waits for b",
         ),
         (
             [GATED],
@@ -124,22 +125,22 @@ def test_the_first_stage_that_is_not_passed_is_the_reason(
 def test_a_pod_that_is_told_of_its_own_place_waits_for_the_others() -> None:
     own, other = pod(1, RELEASED).metadata.name, pod(0, RELEASED).metadata.name
     placed = replace(RELEASED, said=f"Pod {NAMESPACE}/{own} can possibly be assigned to n1, once")
-    waits = "1 waits for nvidia.com/gpu, 1 waits for the rest of the gang"
+    waits = "1 waiting for the rest of the gang, 1 with insufficient nvidia.com/gpu"
     assert told(STUCK, placed) == f"PodsNotScheduled: gang w-0: 0/2 pods scheduled; {waits}"
     # What is short is said whoever is named, and words about another pod are passed on.
     short = replace(RELEASED, said=f"{own}: 1 Insufficient nvidia.com/gpu")
-    assert told(STUCK, short).endswith("; 2 wait for nvidia.com/gpu")
+    assert told(STUCK, short).endswith("; 2 with insufficient nvidia.com/gpu")
     about_other = replace(RELEASED, said=f"waiting for pod {other}")
-    assert f"1 not placed: waiting for pod {other}" in told(STUCK, about_other)
+    assert f"1 not scheduled: waiting for pod {other}" in told(STUCK, about_other)
 
 
 def test_surplus_pods_that_are_held_do_not_hide_what_the_members_wait_for() -> None:
     # The minimum is one: what has another index waits for it.
     assert told(STUCK, GATED, GATED) == (
-        "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 1 waits for nvidia.com/gpu"
+        "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 1 with insufficient nvidia.com/gpu"
     )
-    assert told(GATED, STUCK).startswith("NotProgrammed: gang w-0: 1/2 pods held")
-    assert told(READY, GATED).startswith("NotProgrammed: gang w-0: 1/2 pods held")
+    assert told(GATED, STUCK).startswith("NotProgrammed: gang w-0: 1/2 pods gated")
+    assert told(READY, GATED).startswith("NotProgrammed: gang w-0: 1/2 pods gated")
 
 
 def test_pods_that_do_not_exist_are_counted() -> None:
@@ -156,14 +157,14 @@ def test_a_backend_that_is_gone_is_no_reason_for_pods_that_have_a_node() -> None
 def test_a_gate_that_is_gone_is_no_reason_any_more() -> None:
     held = pod(0, GATED)
     lifted = msgspec.structs.replace(held, spec=pod(0, RELEASED).spec)
-    found = blocked(None, [lifted], 1)
-    assert found == Blocked(Blocking.UNSCHEDULABLE, "0/1 pods scheduled")
+    found = pods_blocker(None, [lifted], 1)
+    assert found == Blocker(BlockingReason.UNSCHEDULABLE, "0/1 pods scheduled")
 
 
 def test_pods_without_a_gang_are_explained_too() -> None:
-    found = blocked(None, [pod(0, GATED)], 1)
+    found = pods_blocker(None, [pod(0, GATED)], 1)
     assert found is not None
-    assert found.message == "1/1 pods held until a backend has programmed the gang"
+    assert found.message == "1/1 pods gated until a backend has programmed the gang"
 
 
 @pytest.mark.parametrize(
@@ -172,24 +173,24 @@ def test_pods_without_a_gang_are_explained_too() -> None:
         (
             "0/5 nodes are available: 3 Insufficient cpu, 2 Insufficient memory. preemption: 0/5"
             " nodes are available: 5 No preemption victims found for incoming pod.",
-            "wait for cpu and memory",
+            "with insufficient cpu and memory",
         ),
         (
             "0/3 nodes are available: 3 node(s) had untolerated taint {gpu: present}. preemption:"
             " 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
-            "wait for nodes without taint gpu",
+            "with untolerated taint gpu",
         ),
         (
             "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
             " preemption: not eligible.",
-            "not placed: 3 node(s) didn't match Pod's node affinity/selector",
+            "not scheduled: 3 node(s) didn't match Pod's node affinity/selector",
         ),
         (
             'rejected due to member Pod "x" with reason "0/2 nodes are available: 2 Insufficient'
             ' example.com/nic."',
-            "wait for example.com/nic",
+            "with insufficient example.com/nic",
         ),
-        ("queue  research\nis over quota", "not placed: queue research is over quota"),
+        ("queue  research\nis over quota", "not scheduled: queue research is over quota"),
     ],
 )
 def test_a_schedulers_words_are_cut_down_to_what_is_short(message: str, cause: str) -> None:
@@ -199,25 +200,28 @@ def test_a_schedulers_words_are_cut_down_to_what_is_short(message: str, cause: s
 def test_sentences_stay_short_however_many_causes_there_are() -> None:
     states = [replace(RELEASED, said=f"Insufficient r{n}") for n in range(6)]
     sentence = told(*states)
-    assert "1 waits for r0, 1 waits for r1, 1 waits for r2, 3 for other reasons" in sentence
+    assert (
+        "1 with insufficient r0, 1 with insufficient r1, 1 with insufficient r2, 3 for other reasons"
+        in sentence
+    )
     assert len(told(replace(RELEASED, said="x" * 5000))) < 250
 
 
 def test_words_of_backends_do_not_widen_the_set_of_reasons() -> None:
     for reason in ("Unsupported", "Whatever", "Conflict"):
         odd = (condition("Accepted", "False", reason, "m"),)
-        assert told(GATED, conditions=odd).split(":")[0] in set(Blocking)
+        assert told(GATED, conditions=odd).split(":")[0] in set(BlockingReason)
 
 
 def test_what_needs_a_person_is_told_first() -> None:
-    waiting = Blocked(Blocking.PODS_MISSING, "a")
-    stuck = Blocked(Blocking.BACKEND_UNKNOWN, "b")
-    assert worst([waiting, stuck]) == stuck
-    assert worst([waiting]) == waiting
-    assert worst([]) is None
+    waiting = Blocker(BlockingReason.PODS_MISSING, "a")
+    stuck = Blocker(BlockingReason.BACKEND_UNKNOWN, "b")
+    assert most_urgent([waiting, stuck]) == stuck
+    assert most_urgent([waiting]) == waiting
+    assert most_urgent([]) is None
     assert (waiting.stalled, stuck.stalled) == (False, True)
 
 
 def test_a_taint_without_a_name_hides_no_shortage() -> None:
     said = "no nodes with enough resources were found: 1 node(s) had untolerated taint(s)."
-    assert scheduling_cause(said).startswith("not placed: no nodes with enough resources")
+    assert scheduling_cause(said).startswith("not scheduled: no nodes with enough resources")

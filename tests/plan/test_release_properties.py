@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.gang_pods import BaseState, GroupPods, gang_groups, has_gate
+from core_operator.plan.pods.gang_pods import BaseState, GroupPods, gang_groups, has_gate
 from core_operator.plan.release import Release, plan_release
 from shared_api.kube.pods import Pod
 from shared_api.models import PodGang, SchedulerBackendSpec
@@ -57,7 +57,7 @@ RECORDS = st.builds(
     st.sampled_from(["Replace", "RecreateGang"]),
 )
 BASES = st.sampled_from(
-    (None, BaseState("b", 1, 2, is_placed=False), BaseState("b", 2, 2, is_placed=True))
+    (None, BaseState("b", 1, 2, is_scheduled=False), BaseState("b", 2, 2, is_scheduled=True))
 )
 
 
@@ -80,7 +80,7 @@ class Case:
 
     @property
     def members(self) -> list[Pod]:
-        return [p for group in self.groups for p in group.live if group.has(p)]
+        return [p for group in self.groups for p in group.live if group.is_member(p)]
 
 
 @st.composite
@@ -134,7 +134,7 @@ def test_the_first_release_needs_the_whole_gang_its_backend_and_its_base(case: C
     true = {c.type for c in case.gang.status.conditions if c.status == "True"}
     after = case.record.release.programs == "AfterRelease"
     assert ("Accepted" if after else "Programmed") in true
-    assert case.base is None or case.base.is_placed
+    assert case.base is None or case.base.is_scheduled
     for group in case.groups:
         assert group.wanted is not None
         assert len(group.live) >= group.wanted
@@ -160,7 +160,7 @@ def test_a_scheduler_that_is_told_after_the_release_knows_no_gang_that_begins(ca
 def test_surplus_that_is_to_wait_is_not_released_before_the_minimum_is_bound(case: Case) -> None:
     if case.record.release.surplus == "WithMembers":
         return
-    if not all(group.is_placed for group in case.groups):
+    if not all(group.is_scheduled for group in case.groups):
         members = {p.metadata.uid for p in case.members}
         assert {p.metadata.uid for p in case.plan.ungate} <= members
 
@@ -170,9 +170,9 @@ def test_surplus_that_is_to_wait_is_not_released_before_the_minimum_is_bound(cas
 def test_whatever_stays_held_says_what_it_waits_for(case: Case) -> None:
     plan = case.plan
     held = [p for p in case.live if has_gate(p, GATE)]
-    assert bool(plan.waiting) == bool(plan.reason)
+    assert bool(plan.message) == bool(plan.reason)
     if len(plan.ungate) < len(held):
-        assert plan.waiting
+        assert plan.message
 
 
 @QUICK

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from core_operator.plan.revisions import (
+from core_operator.plan.layout.revisions import (
     revision_hash,
     revision_manifest,
     revision_number,

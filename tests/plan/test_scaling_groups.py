@@ -1,7 +1,7 @@
 """A scaling group carries what its controller and autoscalers need."""
 
-from core_operator.plan.expansion import expand
-from core_operator.plan.scaling_groups import scaling_group
+from core_operator.plan.layout.expansion import expand
+from core_operator.plan.manifests.scaling_groups import scaling_group
 from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
 from tests.plan.samples import NAMESPACE, SET_UID, clique, group, pod_clique_set, worked_example
 

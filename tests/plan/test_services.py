@@ -2,10 +2,10 @@
 
 import pytest
 
-from core_operator.plan import naming
-from core_operator.plan.expansion import expand
-from core_operator.plan.podcliques import group_podclique, standalone_podclique
-from core_operator.plan.services import headless_service
+from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import expand
+from core_operator.plan.manifests.podcliques import group_podclique, standalone_podclique
+from core_operator.plan.manifests.services import headless_service
 from shared_api.models import JsonObject, PodClique, PodCliqueSet
 from tests.plan.samples import NAMESPACE, SET_UID, worked_example
 

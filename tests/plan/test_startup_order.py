@@ -7,25 +7,25 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from core_operator import await_order
-from core_operator.plan.expansion import GangInstance, expand, min_available
-from core_operator.plan.gang_pods import GroupPods, gang_groups
-from core_operator.plan.podcliques import starts_after
-from core_operator.plan.startup_order import (
-    Waiter,
-    awaited_by,
+from core_operator.plan.layout.expansion import GangInstance, expand, min_available
+from core_operator.plan.manifests.podcliques import starts_after
+from core_operator.plan.pods.gang_pods import GroupPods, gang_groups
+from core_operator.plan.pods.startup_order import (
+    StartupWait,
+    awaited_cliques,
     clearance_patch,
-    in_order,
     plan_clearance,
+    with_startup_order,
 )
-from core_operator.plan.statuses.reasons import blocked
+from core_operator.plan.statuses.reasons import pods_blocker
 from shared_api import names
-from shared_api.kube.pods import ContainerState, ContainerStatus, Pod, PodStatus, Waiting
+from shared_api.kube.pods import ContainerState, ContainerStatus, ContainerWaiting, Pod, PodStatus
 from shared_api.models import CliqueStartupType, JsonObject, PodClique, PodCliqueSet
+from startup_wait import __main__ as startup_wait
 from tests.plan.pod_samples import BOUND, READY, RELEASED, PodState, gang, going, pod, podclique
 from tests.plan.samples import QUICK, pod_spec, workloads
 
-WAITER = Waiter("registry.example.com/podgang:3", ("await",), 65532)
+WAITER = StartupWait("registry.example.com/podgang:3", ("await",), 65532)
 HELD = (names.ANNOTATION_STARTUP_ORDER, "after w-0-a")
 CLEARED = (names.ANNOTATION_STARTUP_ORDER, "cleared")
 
@@ -47,9 +47,9 @@ def manifest(**spec: object) -> JsonObject:
     return {"metadata": metadata, "spec": {**pod_spec(), "hostname": "w-0-b-0", **spec}}  # type: ignore[dict-item]
 
 
-def ordered(pod: JsonObject, waiter: Waiter = WAITER) -> tuple[JsonObject, JsonObject]:
+def ordered(pod: JsonObject, waiter: StartupWait = WAITER) -> tuple[JsonObject, JsonObject]:
     """Metadata and spec of the pod as it is created."""
-    made = in_order(follower("w-0-a", "w-0-c"), pod, waiter)
+    made = with_startup_order(follower("w-0-a", "w-0-c"), pod, waiter)
     metadata, spec = made["metadata"], made["spec"]
     assert isinstance(metadata, dict)
     assert isinstance(spec, dict)
@@ -66,7 +66,7 @@ def added(spec: JsonObject) -> JsonObject:
 
 def test_a_pod_without_predecessors_is_left_as_it_is() -> None:
     made = manifest()
-    assert in_order(podclique(2), made, WAITER) is made
+    assert with_startup_order(podclique(2), made, WAITER) is made
 
 
 def test_a_pod_says_what_it_waits_for_and_nobody_can_forge_it() -> None:
@@ -116,7 +116,7 @@ def test_the_init_container_reads_the_annotation_from_a_file_and_needs_nothing_e
     field = f"metadata.annotations['{names.ANNOTATION_STARTUP_ORDER}']"
     items = [{"path": "state", "fieldRef": {"fieldPath": field}}]
     assert spec["volumes"] == [{"name": "grove-startup-order", "downwardAPI": {"items": items}}]
-    assert await_order.CLEARED == names.STARTUP_CLEARED
+    assert startup_wait.CLEARED == names.STARTUP_CLEARED
 
 
 @pytest.mark.parametrize(("user", "said"), [(65532, {65532}), (0, {None})])
@@ -207,20 +207,22 @@ def test_the_patch_touches_one_annotation_of_one_pod() -> None:
 def test_what_pods_wait_for_is_told_with_numbers() -> None:
     initializing = replace(held(), waiting="PodInitializing")
     pods = (pod(0, READY), *(pod(i, initializing, clique="w-0-b") for i in range(2)))
-    told = blocked(None, pods, 3)
+    told = pods_blocker(None, pods, 3)
     assert told is not None
-    assert told.message == "1/3 pods ready; 2 wait for w-0-a to be ready"
+    assert told.message == "1/3 pods ready; 2 waiting for w-0-a to be ready"
 
 
 def test_an_init_container_that_cannot_run_is_told_first() -> None:
     made = pod(0, held(), clique="w-0-b")
-    pull = ContainerStatus("grove-initc", state=ContainerState(Waiting("ImagePullBackOff")))
+    pull = ContainerStatus(
+        "grove-initc", state=ContainerState(ContainerWaiting("ImagePullBackOff"))
+    )
     broken = Pod(
         made.metadata,
         made.spec,
         PodStatus("Pending", "", made.status.conditions, (pull,)),
     )
-    told = blocked(None, (broken,), 1)
+    told = pods_blocker(None, (broken,), 1)
     assert told is not None
     assert told.message == "0/1 pods ready; 1 in ImagePullBackOff"
 
@@ -277,6 +279,6 @@ def _waiting(clique: PodClique) -> PodState:
 
 
 def test_a_pod_that_is_held_can_be_told_from_one_that_is_not() -> None:
-    assert awaited_by(pod(0, held())) == "w-0-a"
-    assert awaited_by(pod(0, replace(BOUND, annotations=(CLEARED,)))) == ""
-    assert awaited_by(pod(0, BOUND)) == ""
+    assert awaited_cliques(pod(0, held())) == "w-0-a"
+    assert awaited_cliques(pod(0, replace(BOUND, annotations=(CLEARED,)))) == ""
+    assert awaited_cliques(pod(0, BOUND)) == ""

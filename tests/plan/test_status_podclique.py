@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from core_operator.plan.statuses.podclique import podclique_status
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api.models import PodClique, PodCliqueStatus, PodGang
 from tests.plan.pod_samples import (
     BOUND,
@@ -35,7 +35,7 @@ def status_of(
     *states: PodState,
     now: datetime = NOW,
     of: PodGang | None = GANG,
-    problem: Blocked | None = None,
+    problem: Blocker | None = None,
 ) -> dict[str, Any]:
     pods = [pod(index, state) for index, state in enumerate(states)]
     return cast("dict[str, Any]", podclique_status(clique, pods, of, now, problem))
@@ -154,7 +154,7 @@ def test_ready_means_the_minimum_and_reconciling_means_not_all(
 
 
 def test_a_failure_that_waiting_does_not_cure_stalls_the_podclique() -> None:
-    problem = Blocked(Blocking.PODS_REFUSED, "spec.containers[0].image: Required value")
+    problem = Blocker(BlockingReason.PODS_REFUSED, "spec.containers[0].image: Required value")
     told = said(status_of(podclique(3), problem=problem))
     assert told["Stalled"] == ("True", "PodsRefused", problem.message)
     assert told["Ready"] == ("False", "PodsRefused", f"0/3 pods ready; {problem.message}")

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from core_operator.plan.backends import Backend, Choice, choose, needs_of
-from core_operator.plan.gang_pods import BaseState, gang_groups
+from core_operator.plan.placement.backends import Choice, RegisteredBackend, choose, needs_of
+from core_operator.plan.pods.gang_pods import BaseState, gang_groups
 from core_operator.plan.release import plan_release
 from core_operator.plan.statuses.podgang import gang_summary, podgang_status
 from shared_api import names
@@ -32,7 +32,7 @@ from tests.plan.samples import clique, pod_clique_set, record
 RECORD = record("")
 RECREATE = record("", release={"memberLost": "RecreateGang"})
 CHOSEN = Choice("example", "s", ok=True, reason="Selected", message="backend 'example' by default")
-BASE = BaseState("w-0", bound=1, minimum=3, is_placed=False)
+BASE = BaseState("w-0", bound=1, minimum=3, is_scheduled=False)
 
 
 def gang_in(states: Sequence[PodState], conditions: Sequence[object] = ()) -> PodGang:
@@ -71,7 +71,7 @@ def test_a_gang_whose_pods_are_being_created() -> None:
                 "type": "Initialized",
                 "status": "False",
                 "reason": "PodGangPodsCreationPending",
-                "message": "not all of 2 pods exist and are in the PodGang",
+                "message": "not all of 2 pods exist and are referenced by the PodGang",
                 "lastTransitionTime": "2026-03-01T12:00:00Z",
             },
         ]
@@ -177,8 +177,8 @@ def test_why_a_backend_has_the_gang_or_has_not_is_told_once(
     annotations = {names.ANNOTATION_SCHEDULER_BACKEND: wanted}
     pcs = pod_clique_set(clique("x"), metadata={"annotations": annotations})
     known = {
-        "a": Backend("a", record("a"), available=False, why_not="dead"),
-        "c": Backend("c", record("c"), available=True, why_not=""),
+        "a": RegisteredBackend("a", record("a"), available=False, unavailable_reason="dead"),
+        "c": RegisteredBackend("c", record("c"), available=True, unavailable_reason=""),
     }
     choice = choose(pcs, needs_of(pcs), known, "c", None, released=False)
     told = said(status_of(gang_in([]), choice=choice))
@@ -197,7 +197,7 @@ def test_a_scaled_gang_says_that_it_waits_and_later_that_it_was_released() -> No
     assert said(waiting)["Released"] == (
         "False",
         "BaseGangNotScheduled",
-        "waits for base gang w-0: 1/3 pods scheduled",
+        "base gang w-0 is not scheduled: 1/3 pods scheduled",
     )
     free = status_of(gang_in(states, waiting["conditions"]), RELEASED, RELEASED)
     assert said(free)["Released"][:2] == ("True", "Released")
@@ -232,7 +232,7 @@ def test_a_gang_in_one_line(states: list[PodState], phase: str, message: str | N
     pods = [pod(index, state) for index, state in enumerate(states)]
     summary = gang_summary(of, gang_groups(of, pods, {CLIQUE: podclique(2)}))
     assert (summary.name, summary.phase.value) == ("w-0", phase)
-    assert (summary.blocked.message if summary.blocked else None) == message
+    assert (summary.blocker.message if summary.blocker else None) == message
 
 
 @pytest.mark.parametrize("reason", ["Conflict", "PodsRefused", "PodFieldsDropped"])
@@ -241,9 +241,9 @@ def test_a_gang_tells_what_keeps_its_podcliques_from_making_pods(reason: str) ->
     stalled = condition("Stalled", "True", reason, "no such thing")
     cliques = {CLIQUE: podclique(2, status={"conditions": [stalled]})}
     summary = gang_summary(of, gang_groups(of, [pod(0, GATED)], cliques), cliques.values())
-    assert summary.blocked is not None
-    assert summary.blocked.stalled
-    assert summary.blocked.message == f"gang w-0: {CLIQUE}: no such thing"
+    assert summary.blocker is not None
+    assert summary.blocker.stalled
+    assert summary.blocker.message == f"gang w-0: {CLIQUE}: no such thing"
 
 
 def test_what_a_podclique_repeats_of_its_gang_is_told_once() -> None:
@@ -251,5 +251,5 @@ def test_what_a_podclique_repeats_of_its_gang_is_told_once() -> None:
     repeated = condition("Reconciling", "True", "PodsMissing", "1/2 pods exist")
     cliques = {CLIQUE: podclique(2, status={"conditions": [repeated]})}
     summary = gang_summary(of, gang_groups(of, [pod(0, GATED)], cliques), cliques.values())
-    assert summary.blocked is not None
-    assert summary.blocked.message == "gang w-0: 1/2 pods exist"
+    assert summary.blocker is not None
+    assert summary.blocker.message == "gang w-0: 1/2 pods exist"

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from core_operator.plan.expansion import Expansion, expand
+from core_operator.plan.layout.expansion import Expansion, expand
 from core_operator.plan.statuses.podcliqueset import (
     EXPLAINED_GANGS,
     LISTED_GANGS,
@@ -15,7 +15,7 @@ from core_operator.plan.statuses.podcliqueset import (
     podcliqueset_status,
 )
 from core_operator.plan.statuses.podgang import GangSummary
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.plan.statuses.scaling_group import scaling_group_status
 from shared_api.models import (
     GangPhase,
@@ -28,8 +28,10 @@ from tests.plan.pod_samples import LATER, NOW, condition, podclique
 from tests.plan.samples import NAMESPACE, clique, pod_clique_set, worked_example
 
 RUNNING = GangPhase.RUNNING
-SHORT = Blocked(Blocking.UNSCHEDULABLE, "gang w-0: 6/8 pods scheduled; 2 wait for nvidia.com/gpu")
-UNKNOWN = Blocked(Blocking.BACKEND_UNKNOWN, "gang w-1: no backend 'x'")
+SHORT = Blocker(
+    BlockingReason.UNSCHEDULABLE, "gang w-0: 6/8 pods scheduled; 2 with insufficient nvidia.com/gpu"
+)
+UNKNOWN = Blocker(BlockingReason.BACKEND_UNKNOWN, "gang w-1: no backend 'x'")
 
 
 @dataclass(frozen=True)
@@ -112,17 +114,17 @@ def test_a_copy_counts_when_all_its_podcliques_do() -> None:
         "grove.io/podcliquescalinggroup=w-0-s"
     )
     told = said(status)
-    assert told["Ready"] == ("True", "Ready", "1/3 copies available; 5/6 PodCliques exist")
+    assert told["Ready"] == ("True", "Ready", "1/3 replicas available; 5/6 PodCliques exist")
     assert told["Reconciling"][1] == "PodsMissing"
 
 
 def test_a_group_tells_what_its_podcliques_wait_for() -> None:
-    short = Counts(waits="0/3 pods scheduled; 3 wait for cpu")
+    short = Counts(waits="0/3 pods scheduled; 3 with insufficient cpu")
     told = said(group_status(group_of(1, 1), member("b", 0, UP), member("c", 0, short)))
     assert told["Ready"] == (
         "False",
         "PodsNotScheduled",
-        "0/1 copies available; c: 0/3 pods scheduled; 3 wait for cpu",
+        "0/1 replicas available; c: 0/3 pods scheduled; 3 with insufficient cpu",
     )
 
 
@@ -170,7 +172,7 @@ def set_status(
     *down: str,
     gangs: tuple[GangSummary, ...] = (),
     now: datetime = NOW,
-    problem: Blocked | None = None,
+    problem: Blocker | None = None,
 ) -> dict[str, Any]:
     expansion = expand(pcs, {})
     state = SetState(expansion, cliques_of(expansion, *down), gangs, "r1", problem)
@@ -250,7 +252,7 @@ def test_a_set_names_the_gang_that_most_needs_a_look() -> None:
     assert told["Ready"] == (
         "False",
         "PodsNotScheduled",
-        "1/2 replicas available; gang w-0: 6/8 pods scheduled; 2 wait for nvidia.com/gpu",
+        "1/2 replicas available; gang w-0: 6/8 pods scheduled; 2 with insufficient nvidia.com/gpu",
     )
     assert told["Reconciling"] == ("True", "PodsNotScheduled", SHORT.message)
     told = said(set_status(pcs, "w-0-a", "w-1-a", gangs=(short, unknown)))
@@ -269,7 +271,7 @@ def test_a_set_that_is_not_there_yet_is_reconciling_without_a_special_reason() -
 
 
 def test_a_problem_of_the_set_itself_comes_first() -> None:
-    problem = Blocked(Blocking.SCHEDULERS_DISAGREE, "cliques name a and b")
+    problem = Blocker(BlockingReason.SCHEDULERS_DISAGREE, "cliques name a and b")
     gangs = (GangSummary("w-0", GangPhase.PENDING, SHORT),)
     told = said(set_status(pod_clique_set(clique("a")), gangs=gangs, problem=problem))
     assert told["Ready"] == (

@@ -4,28 +4,27 @@ from typing import Any, cast
 
 import pytest
 
-from core_operator.plan.backends import BackendLabels
-from core_operator.plan.expansion import expand
-from core_operator.plan.gangs import gang_manifest
-from core_operator.plan.placement import ANYWHERE, Pack, Placement
+from core_operator.plan.layout.expansion import expand
+from core_operator.plan.manifests.podgangs import gang_manifest
+from core_operator.plan.placement.gang_placement import UNPLACED, GangPlacement, PackLabels
+from core_operator.plan.placement.topology import Topology
 from core_operator.plan.statuses.conditions import Observation
 from core_operator.plan.statuses.podcliqueset import SetState, podcliqueset_status
 from core_operator.plan.statuses.topology import (
     NO_TOPOLOGY,
     TopologyState,
-    is_news,
+    needs_event,
     outdated,
     topology_condition,
 )
-from core_operator.plan.topology import Topology
 from shared_api import names
 from shared_api.models import Condition, PodGang
 from tests.plan.pod_samples import LATER, NOW
-from tests.plan.samples import clique, pod_clique_set
+from tests.plan.samples import chosen, clique, pod_clique_set
 
 FOUND = Topology("net", {"rack": "topo/rack"}, False, names.REASON_LEVELS_AVAILABLE, "all there")
-GONE = Topology("net", {}, None, names.REASON_TOPOLOGY_BINDING_NOT_FOUND, "gone", holds=True)
-SHORT = Topology("net", {}, True, names.REASON_LEVELS_UNAVAILABLE, "no rack", holds=True)
+GONE = Topology("net", {}, None, names.REASON_TOPOLOGY_BINDING_NOT_FOUND, "gone", blocks_gangs=True)
+SHORT = Topology("net", {}, True, names.REASON_LEVELS_UNAVAILABLE, "no rack", blocks_gangs=True)
 
 
 def told(state: TopologyState, *before: Condition) -> Condition:
@@ -45,9 +44,9 @@ def test_the_condition_says_what_became_of_the_levels(topology: Topology, status
 
 
 def test_gangs_that_keep_another_placement_and_ignored_preferences_are_told() -> None:
-    assert told(TopologyState(FOUND, 1)).message == "all there; 1 gang is still placed otherwise"
+    assert told(TopologyState(FOUND, 1)).message == "all there; 1 gang keeps an earlier placement"
     assert told(TopologyState(GONE, 2, "ignored")).message == (
-        "gone; 2 gangs are still placed otherwise; ignored"
+        "gone; 2 gangs keep an earlier placement; ignored"
     )
 
 
@@ -70,19 +69,22 @@ def types_in(status: dict[str, Any]) -> set[str]:
 
 def test_people_hear_of_what_is_wrong_anew_or_no_longer() -> None:
     fine, gone = told(TopologyState(FOUND)), told(TopologyState(GONE))
-    assert not is_news(TopologyState(FOUND), ())
-    assert is_news(TopologyState(GONE), ())
-    assert is_news(TopologyState(GONE), (fine,))
-    assert is_news(TopologyState(SHORT), (gone,))
-    assert is_news(TopologyState(FOUND), (gone,))
-    assert not is_news(TopologyState(GONE, 3), (gone,))
-    assert not is_news(NO_TOPOLOGY, (gone,))
+    assert not needs_event(TopologyState(FOUND), ())
+    assert needs_event(TopologyState(GONE), ())
+    assert needs_event(TopologyState(GONE), (fine,))
+    assert needs_event(TopologyState(SHORT), (gone,))
+    assert needs_event(TopologyState(FOUND), (gone,))
+    assert not needs_event(TopologyState(GONE, 3), (gone,))
+    assert not needs_event(NO_TOPOLOGY, (gone,))
 
 
 def test_a_gang_is_outdated_when_it_would_be_placed_otherwise_now() -> None:
     pcs = pod_clique_set(clique("a"))
-    rack = Placement("net", Pack("topo/rack"))
+    rack = GangPlacement("net", PackLabels("topo/rack"))
     instance = expand(pcs, {}).gangs[0]
-    manifest = gang_manifest(pcs, instance, {}, BackendLabels("b", "s"), placement=rack)
+    manifest = gang_manifest(pcs, instance, chosen("b", "s"), placement=rack)
     gang = PodGang.model_validate(manifest)
-    assert outdated([(gang, rack), (gang, ANYWHERE), (gang, Placement("net", Pack("t/r")))]) == 2
+    assert (
+        outdated([(gang, rack), (gang, UNPLACED), (gang, GangPlacement("net", PackLabels("t/r")))])
+        == 2
+    )

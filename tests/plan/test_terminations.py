@@ -5,11 +5,16 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from core_operator.plan.replicas import CliqueFacts, CopyFacts, GroupFacts, ReplicaFacts
+from core_operator.plan.pods.replicas import (
+    CliqueFacts,
+    GroupFacts,
+    GroupReplicaFacts,
+    ReplicaFacts,
+)
 from core_operator.plan.termination import (
     Breach,
-    Doom,
-    overdue,
+    PendingTermination,
+    due_terminations,
     plan_terminations,
     pods_to_terminate,
 )
@@ -28,7 +33,7 @@ def replica(copies: int = 3, minimum: int = 2, *, said: str | None = "h") -> Rep
     group = GroupFacts(
         "g",
         minimum,
-        tuple(CopyFacts(i, (facts(f"g-{i}-b"), facts(f"g-{i}-c"))) for i in range(copies)),
+        tuple(GroupReplicaFacts(i, (facts(f"g-{i}-b"), facts(f"g-{i}-c"))) for i in range(copies)),
     )
     return ReplicaFacts(0, (facts("a", said=said),), (group,))
 
@@ -48,7 +53,7 @@ def planned(**since: int) -> list[tuple[str, datetime, int]]:
 
 
 def test_one_copy_too_many_is_made_anew_alone() -> None:
-    assert planned(g_1_b=5, g_1_c=3) == [("copy 1 of g", _at(63), 2)]
+    assert planned(g_1_b=5, g_1_c=3) == [("replica 1 of g", _at(63), 2)]
 
 
 def test_a_clique_that_stands_alone_takes_the_replica() -> None:
@@ -67,13 +72,15 @@ def test_what_serves_is_not_terminated_though_its_countdown_is_over() -> None:
     serving = ReplicaFacts(0, (facts("a", pods=[pod(0, READY)]),), ())
     broken = ReplicaFacts(0, (facts("a"),), ())
     late = _at(1000)
-    assert overdue([serving], breaches(a=1), DELAY, late) == ()
-    assert [doom.subject for doom in overdue([broken], breaches(a=1), DELAY, late)] == ["replica 0"]
-    assert overdue([broken], breaches(a=1), DELAY, _at(60)) == ()
+    assert due_terminations([serving], breaches(a=1), DELAY, late) == ()
+    assert [doom.subject for doom in due_terminations([broken], breaches(a=1), DELAY, late)] == [
+        "replica 0"
+    ]
+    assert due_terminations([broken], breaches(a=1), DELAY, _at(60)) == ()
 
 
 def test_pods_that_are_younger_than_the_deadline_stay() -> None:
-    doom = Doom("replica 0", ("a",), _at(0), "why")
+    doom = PendingTermination("replica 0", ("a",), _at(0), "why")
     old, young = pod(0, READY), pod(1, READY)
     made = [
         replace(one, metadata=replace(one.metadata, creation_timestamp=born))

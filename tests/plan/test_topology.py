@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.topology import (
+from core_operator.plan.placement.topology import (
     UNCONSTRAINED,
     Topology,
     preferred_capabilities,
@@ -43,7 +43,7 @@ def grouped(
 def test_a_set_without_constraints_asks_for_nothing() -> None:
     assert resolve(grouped(), None) == UNCONSTRAINED
     assert resolve(grouped(), LEVELS) == UNCONSTRAINED
-    assert not UNCONSTRAINED.is_asked_for
+    assert not UNCONSTRAINED.is_constrained
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_set_without_constraints_asks_for_nothing() -> None:
 def test_the_binding_may_be_named_at_any_level(pcs: PodCliqueSet) -> None:
     assert topology_name(pcs) == "net"
     found = resolve(pcs, LEVELS)
-    assert (found.name, found.keys, found.holds) == ("net", LEVELS, False)
+    assert (found.name, found.keys, found.blocks_gangs) == ("net", LEVELS, False)
     assert (found.unavailable, found.reason) == (False, names.REASON_LEVELS_AVAILABLE)
     assert found.message == HAS
 
@@ -68,19 +68,19 @@ CASES = {
         grouped(asks("rack", name="net")),
         None,
         (None, names.REASON_TOPOLOGY_BINDING_NOT_FOUND, True),
-        "ClusterTopologyBinding 'net' does not exist",
+        "ClusterTopologyBinding 'net' does not exist: create it, or change topologyName",
     ),
     "no binding for a preference": (
         grouped(asks(None, "rack", name="net")),
         None,
         (None, names.REASON_TOPOLOGY_BINDING_NOT_FOUND, False),
-        "ClusterTopologyBinding 'net' does not exist",
+        "ClusterTopologyBinding 'net' does not exist: create it, or change topologyName",
     ),
     "no name": (
         grouped(None, {"packDomain": "rack"}),
         None,
         (None, names.REASON_TOPOLOGY_NAME_MISSING, True),
-        "scaling group s has a topology constraint, and no ClusterTopologyBinding is named",
+        "scaling group s has a topology constraint without a topologyName: set it",
     ),
     "no such level": (
         grouped(asks("pod", name="net"), None, asks("rack", "host")),
@@ -141,7 +141,7 @@ def test_what_cannot_be_told_is_said_and_holds_only_what_is_required(
     message: str,
 ) -> None:
     found = resolve(pcs, levels)
-    assert (found.unavailable, found.reason, found.holds) == verdict
+    assert (found.unavailable, found.reason, found.blocks_gangs) == verdict
     assert found.message == message
 
 
@@ -188,12 +188,12 @@ def test_a_gang_is_held_exactly_if_something_required_cannot_be_told(
         template.cliques[0].topology_constraint,
     ]
     required = [c.required for c in constraints if c is not None and c.required]
-    assert found.is_asked_for == any(constraints)
+    assert found.is_constrained == any(constraints)
     known = found.keys if levels is not None and topology_name(pcs) else {}
     places = [list(known).index(domain) for domain in required if domain in known]
     told = len(places) == len(required) and places == sorted(places)
-    assert found.holds == (not told)
-    assert found.unavailable is not False or not found.holds
+    assert found.blocks_gangs == (not told)
+    assert found.unavailable is not False or not found.blocks_gangs
     assert _domains(constraints, found) or found.unavailable is not False
 
 

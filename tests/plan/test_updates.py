@@ -5,23 +5,28 @@ from typing import Any
 
 import pytest
 
-from core_operator.plan.expansion import expand
-from core_operator.plan.guards import breaks_group, breaks_minimum
-from core_operator.plan.podcliques import standalone_podclique
-from core_operator.plan.pods import plan_pods
-from core_operator.plan.preparation import Preparation, index_of
-from core_operator.plan.progress import plan_progress
-from core_operator.plan.replicas import CliqueFacts, CopyFacts, GroupFacts, ReplicaFacts
-from core_operator.plan.statuses.update_progress import Revision, clique_progress
-from core_operator.plan.updates import (
+from core_operator.plan.layout.expansion import expand
+from core_operator.plan.manifests.podcliques import standalone_podclique
+from core_operator.plan.min_available import breaks_group_min_available, breaks_min_available
+from core_operator.plan.pods.pod_plan import plan_pods
+from core_operator.plan.pods.preparation import Preparation
+from core_operator.plan.pods.replicas import (
+    CliqueFacts,
+    GroupFacts,
+    GroupReplicaFacts,
+    ReplicaFacts,
+)
+from core_operator.plan.statuses.update_progress import TargetRevision, clique_progress
+from core_operator.plan.updates.progress import plan_progress
+from core_operator.plan.updates.rolling import (
     Turn,
-    copies_to_replace,
-    held_back,
     next_replica,
     pods_to_replace,
+    replicas_to_replace,
     updating_replica,
+    with_live_template,
 )
-from core_operator.state.update_selections import Selections
+from core_operator.state.update_selections import UpdateSelections
 from shared_api import names
 from shared_api.models import OwnerReference, PodClique, PodCliqueSet
 from tests.plan.pod_samples import (
@@ -87,8 +92,8 @@ def test_a_podclique_that_was_not_given_the_template_yet_replaces_nothing() -> N
 
 
 def copies(*of: States, minimum: int = 1) -> frozenset[int]:
-    found = tuple(CopyFacts(index, (facts(states),)) for index, states in enumerate(of))
-    return copies_to_replace(GroupFacts("g", minimum, found))
+    found = tuple(GroupReplicaFacts(index, (facts(states),)) for index, states in enumerate(of))
+    return replicas_to_replace(GroupFacts("g", minimum, found))
 
 
 def test_one_copy_that_serves_goes_at_a_time() -> None:
@@ -203,7 +208,7 @@ def test_a_podclique_that_has_to_wait_keeps_the_template_of_its_pods() -> None:
         return standalone_podclique(pcs, instance, owner, replicas)
 
     live = PodClique.model_validate(made(1))
-    kept = held_back(made(2, replicas=5), live)
+    kept = with_live_template(made(2, replicas=5), live)
     expected = made(1, replicas=5)
     assert kept == expected
 
@@ -216,18 +221,20 @@ def test_scaling_in_takes_surplus_pods_of_an_old_template_first() -> None:
         for index, template in enumerate(made)
     ]
     plan = plan_pods(owner, pods, 1, Preparation(BACKEND))
-    assert [index_of(one) for one in plan.keep] == [0, 2]
+    assert [one.index for one in plan.keep] == [0, 2]
 
 
 def test_a_deletion_that_would_break_the_minimum_is_noticed() -> None:
     pods = facts(SERVING).pods
-    assert breaks_minimum(pods, pods[:1], 2, 2, is_turn=False)
-    assert not breaks_minimum(pods, pods[:1], 2, 2, is_turn=True)
-    assert breaks_minimum(pods, pods, 2, 2, is_turn=True)
-    assert not breaks_minimum(pods, pods[:1], 1, 2, is_turn=False)
-    group = GroupFacts("g", 1, (CopyFacts(0, (facts(SERVING),)), CopyFacts(1, (facts([]),))))
-    assert breaks_group(group, 0)
-    assert not breaks_group(group, 1)
+    assert breaks_min_available(pods, pods[:1], 2, 2, is_updating=False)
+    assert not breaks_min_available(pods, pods[:1], 2, 2, is_updating=True)
+    assert breaks_min_available(pods, pods, 2, 2, is_updating=True)
+    assert not breaks_min_available(pods, pods[:1], 1, 2, is_updating=False)
+    group = GroupFacts(
+        "g", 1, (GroupReplicaFacts(0, (facts(SERVING),)), GroupReplicaFacts(1, (facts([]),)))
+    )
+    assert breaks_group_min_available(group, 0)
+    assert not breaks_group_min_available(group, 1)
 
 
 def test_pods_that_an_update_took_are_told_in_their_order_until_it_ends() -> None:
@@ -242,7 +249,7 @@ def test_pods_that_an_update_took_are_told_in_their_order_until_it_ends() -> Non
     assert before is not None
 
     def told(*selected: str, complete: bool = False) -> object:
-        revision = Revision("set", "hash", selected=selected)
+        revision = TargetRevision("set", "hash", selected=selected)
         found = clique_progress(
             updating, before, revision, NOW, complete=complete, outdated=not complete
         )
@@ -257,7 +264,7 @@ def test_pods_that_an_update_took_are_told_in_their_order_until_it_ends() -> Non
 
 
 def test_only_pods_of_another_template_that_served_count_as_taken() -> None:
-    selections, updating = Selections(), podclique(3)
+    selections, updating = UpdateSelections(), podclique(3)
     old, new = {names.LABEL_POD_TEMPLATE_HASH: "old"}, {names.LABEL_POD_TEMPLATE_HASH: "hash"}
     going = [pod(0, READY, labels=old), pod(1, BOUND, labels=old), pod(2, READY, labels=new)]
     selections.note(updating, going)

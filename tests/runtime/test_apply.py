@@ -7,8 +7,8 @@ import pytest
 
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.errors import Cause, Conflict, KubeError
-from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.errors import Conflict, KubeError, StatusCause
+from shared_api.kube.metadata import Metadata, ObjectKey, ObservedOwnerReference
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.runtime.applying.applied_fields import Applied, applied, fingerprint
 from shared_api.runtime.applying.applier import CREATE_ONLY, Applier
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.virtual_time
 
 OWNER = ObjectKey("a", "owner")
 US = "us"
-OURS = OwnerReference("v1", "Owner", "owner", "owner-uid", controller=True)
-THEIRS = OwnerReference("v1", "Owner", "other", "other-uid", controller=True)
+OURS = ObservedOwnerReference("v1", "Owner", "owner", "owner-uid", controller=True)
+THEIRS = ObservedOwnerReference("v1", "Owner", "other", "other-uid", controller=True)
 PATCH = Patch({"spec": {"size": 2}})
 Thing = Applied[PartialObject]
 
@@ -77,7 +77,7 @@ class Bench:
         name: str,
         *,
         live: Mapping[str, object] | None = None,
-        owner: OwnerReference | None = OURS,
+        owner: ObservedOwnerReference | None = OURS,
         version: str = "10",
         going: bool = False,
     ) -> Thing:
@@ -167,7 +167,7 @@ async def test_a_controller_that_knows_its_projection_decides_itself() -> None:
 
 
 @pytest.mark.parametrize("owner", [THEIRS, None])
-async def test_an_object_of_a_stranger_is_left_alone(owner: OwnerReference | None) -> None:
+async def test_an_object_of_a_stranger_is_left_alone(owner: ObservedOwnerReference | None) -> None:
     bench = Bench()
     bench.show("x", owner=owner)
     with pytest.raises(NotOurs, match="a/x exists and is not controlled by a/owner"):
@@ -193,7 +193,7 @@ async def test_an_object_that_is_being_deleted_is_waited_for() -> None:
 async def test_a_conflict_names_the_owners_of_the_fields() -> None:
     bench = Bench()
     bench.show("x")
-    cause = Cause("FieldManagerConflict", 'conflict with "kubectl"', ".spec.size")
+    cause = StatusCause("FieldManagerConflict", 'conflict with "kubectl"', ".spec.size")
     bench.client.refuse = lambda write: refusal(409, "Conflict", cause)
     with pytest.raises(OwnershipConflict, match=r"\.spec\.size \(kubectl\)") as caught:
         await bench.apply("x")
@@ -210,7 +210,7 @@ async def test_a_stale_view_stays_a_conflict() -> None:
 async def test_a_name_that_was_reused_is_waited_for() -> None:
     bench = Bench()
     bench.show("x")
-    cause = Cause("FieldValueInvalid", "field is immutable", "metadata.uid")
+    cause = StatusCause("FieldValueInvalid", "field is immutable", "metadata.uid")
     bench.client.refuse = lambda write: refusal(422, "Invalid", cause)
     with pytest.raises(WaitForEvent, match="replaced by another"):
         await bench.apply("x")

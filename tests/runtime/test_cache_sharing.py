@@ -1,12 +1,16 @@
 """What objects have in common is kept once, and nothing is kept that nobody reads."""
 
 import json
+from collections import deque
 from typing import Any
+
+import pytest
 
 from shared_api.kube.codec import PartialObject, codec_for
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
+from shared_api.runtime.applying import applied_fields
 from shared_api.runtime.applying.applied_fields import applied
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Changed, Restarted, Synced
@@ -44,13 +48,13 @@ def test_what_pods_have_in_common_is_kept_once() -> None:
     assert keys[0] is keys[1]
 
 
-def test_what_a_change_leaves_alone_is_taken_over_from_the_object_before() -> None:
+def test_what_a_change_leaves_alone_is_shared_with_the_object_before() -> None:
     before, after = decoded(0, 10), decoded(0, 11, phase="Failed")
     cache = filled(before)
     cache.take(Changed(after))
 
     assert cache.get(ObjectKey("team-0", before.metadata.name)) is after
-    assert after.metadata.labels is before.metadata.labels
+    assert after.metadata.labels[SHARED] is before.metadata.labels[SHARED]
     assert after.metadata.owner_references is before.metadata.owner_references
     assert after.spec is before.spec
     assert (before.status.phase, after.status.phase) == ("Running", "Failed")
@@ -66,8 +70,8 @@ def test_what_a_change_alters_is_shared_with_other_objects() -> None:
 
 
 def test_gangs_share_their_metadata() -> None:
-    codec = codec_for(PodGang)
-    cache: Cache[PodGang] = Cache()
+    codec = codec_for(ObservedPodGang)
+    cache: Cache[ObservedPodGang] = Cache()
     before, after = (
         codec.one(json.dumps({"metadata": pod(0, version)["metadata"]}).encode())
         for version in (10, 11)
@@ -75,7 +79,7 @@ def test_gangs_share_their_metadata() -> None:
     for value in (before, after):
         cache.take(Changed(value))
 
-    assert after.metadata.labels is before.metadata.labels
+    assert after.metadata.labels[SHARED] is before.metadata.labels[SHARED]
     assert after.metadata.owner_references is before.metadata.owner_references
 
 
@@ -87,7 +91,7 @@ def test_a_wrapped_object_shares_like_a_bare_one() -> None:
         cache.take(Changed(value))
 
     assert after.object.status is before.object.status
-    assert after.metadata.labels is before.metadata.labels
+    assert after.metadata.labels[SHARED] is before.metadata.labels[SHARED]
 
 
 def test_the_second_copy_that_kubectl_keeps_is_dropped() -> None:
@@ -98,3 +102,14 @@ def test_the_second_copy_that_kubectl_keeps_is_dropped() -> None:
     cache.take(Changed(value))
 
     assert value.metadata.annotations == {"a": "b"}
+
+
+def test_only_the_newest_versions_keep_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applied_fields, "_UNREAD", deque())
+    monkeypatch.setattr(applied_fields, "_MAX_UNREAD", 2)
+    codec = codec_for(applied(Pod))
+    kept = [codec.one(json.dumps(pod(number)).encode()) for number in range(3)]
+    assert [value._body is None for value in kept] == [True, False, False]
+    del kept[1]
+    kept.append(codec.one(json.dumps(pod(3)).encode()))
+    assert [value._body is None for value in kept] == [True, False, False]

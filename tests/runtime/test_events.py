@@ -10,7 +10,7 @@ from shared_api.kube.errors import KubeError
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.queueing.budget import Budget
 from shared_api.runtime.recording.event_objects import Regarding, Reporter
-from shared_api.runtime.recording.recorder import Limits, Recorder
+from shared_api.runtime.recording.recorder import EventLimits, Recorder
 from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.runtime.writes import ScriptedClient, Write, refusal
 
@@ -22,7 +22,7 @@ GANG = Regarding("scheduler.grove.io/v1alpha1", "PodGang", "a", "g", "uid-g")
 class Bench:
     """A recorder before a scripted client."""
 
-    def __init__(self, clock: Clock, limits: Limits | None = None) -> None:
+    def __init__(self, clock: Clock, limits: EventLimits | None = None) -> None:
         self.client = ScriptedClient()
         self.telemetry = Telemetry()
         self.recorder = Recorder(
@@ -118,7 +118,7 @@ async def test_after_a_long_silence_it_is_news_again(clock: Clock) -> None:
 
 
 async def test_an_object_that_babbles_is_silenced_and_others_are_not(clock: Clock) -> None:
-    bench = Bench(clock, Limits(object_burst=5))
+    bench = Bench(clock, EventLimits(object_burst=5))
     async with bench.running():
         for number in range(50):
             bench.say(f"{number}")
@@ -131,7 +131,7 @@ async def test_an_object_that_babbles_is_silenced_and_others_are_not(clock: Cloc
 
 
 async def test_the_process_stays_within_its_budget(clock: Clock) -> None:
-    bench = Bench(clock, Limits(burst=10, rate=2))
+    bench = Bench(clock, EventLimits(burst=10, rate=2))
     async with bench.running():
         for number in range(30):
             bench.say(regarding=GANG._replace(uid=f"u{number}", name=f"g{number}"))
@@ -142,7 +142,7 @@ async def test_the_process_stays_within_its_budget(clock: Clock) -> None:
 
 
 async def test_what_cannot_be_kept_is_dropped_and_counted(clock: Clock) -> None:
-    bench = Bench(clock, Limits(unsent=3))
+    bench = Bench(clock, EventLimits(unsent=3))
     for number in range(10):
         bench.say(regarding=GANG._replace(uid=f"u{number}"))
     assert bench.count("dropped_full") == 7
@@ -172,7 +172,7 @@ async def test_a_refused_event_is_dropped_and_a_failed_one_is_sent_again(clock: 
 
 
 async def test_an_event_that_keeps_failing_is_given_up(clock: Clock) -> None:
-    bench = Bench(clock, Limits(attempts=3))
+    bench = Bench(clock, EventLimits(attempts=3))
     bench.client.refuse = lambda write: refusal(500, "InternalError")
     async with bench.running():
         bench.say()

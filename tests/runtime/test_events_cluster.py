@@ -8,7 +8,7 @@ import pytest
 
 from local_cluster.cluster import Cluster
 from shared_api.runtime.recording.event_objects import Regarding, Reporter
-from shared_api.runtime.recording.recorder import Limits, Recorder
+from shared_api.runtime.recording.recorder import EventLimits, Recorder
 from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.runtime.cluster_kit import client_of
 
@@ -34,7 +34,7 @@ async def test_an_event_and_its_series_are_accepted_and_shown(
     telemetry = Telemetry()
     async with client_of(cluster.kubeconfig) as client:
         recorder = Recorder(
-            client, Reporter("podgang/toy", "toy-0"), telemetry, limits=Limits(refresh=0.0)
+            client, Reporter("podgang/toy", "toy-0"), telemetry, limits=EventLimits(refresh=0.0)
         )
         recorder.record(regarding, "Waiting", "2 of 8 pods fit", type_="Warning")
         async with asyncio.timeout(20):

@@ -3,7 +3,7 @@
 import pytest
 
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.metadata import Metadata, ObjectKey, ObservedOwnerReference
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import Behalf, NotOurs, Target, Written
@@ -24,7 +24,11 @@ MANIFEST = {
 
 
 def found(owner: str | None = None) -> PartialObject:
-    owners = () if owner is None else (OwnerReference("v1", "Owner", "o", owner, controller=True),)
+    owners = (
+        ()
+        if owner is None
+        else (ObservedOwnerReference("v1", "Owner", "o", owner, controller=True),)
+    )
     metadata = Metadata(
         name="m", namespace="a", uid="uid-m", resource_version="10", owner_references=owners
     )

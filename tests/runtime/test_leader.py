@@ -8,14 +8,19 @@ import pytest
 
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.leading.elector import Elector, LeadershipLost, Terms, Timing
+from shared_api.runtime.leading.elector import (
+    ElectionOptions,
+    ElectionTiming,
+    Elector,
+    LeadershipLost,
+)
 from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.runtime.lease_server import LeaseClient, LeaseServer
 
 pytestmark = pytest.mark.virtual_time
 
 LEASE = ObjectKey("system", "toy")
-TIMING = Timing(random=lambda: 0.5)
+TIMING = ElectionTiming(random=lambda: 0.5)
 
 
 class RecordingSwitch:
@@ -41,7 +46,11 @@ class Candidate:
         self.telemetry = Telemetry()
         self.switch = RecordingSwitch(clock)
         self.elector = Elector(
-            self.client, LEASE, name, self.telemetry, terms=Terms(TIMING, clock, self.switch)
+            self.client,
+            LEASE,
+            name,
+            self.telemetry,
+            terms=ElectionOptions(TIMING, clock, self.switch),
         )
         self.led: list[list[float]] = []
         self.finish = asyncio.Event()
@@ -330,8 +339,8 @@ def test_timings_that_could_overlap_are_refused(
     duration: float, renew_deadline: float, one: float
 ) -> None:
     with pytest.raises(ValueError, match="renew_deadline"):
-        Timing(duration=duration, renew_deadline=renew_deadline, request=one)
+        ElectionTiming(duration=duration, renew_deadline=renew_deadline, request=one)
 
 
 def test_replicas_do_not_march_in_step() -> None:
-    assert Timing(random=lambda: 0.0).pause() < Timing(random=lambda: 1.0).pause()
+    assert ElectionTiming(random=lambda: 0.0).pause() < ElectionTiming(random=lambda: 1.0).pause()

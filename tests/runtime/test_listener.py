@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster.certificates import Authority
-from shared_api.runtime.serving.listener import Limits, Listener, Request, Response
+from shared_api.runtime.serving.listener import Listener, ListenerLimits, Response, ServedRequest
 
 GET = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = b"x" * 32 * 1024 * 1024
@@ -44,7 +44,7 @@ class Site:
             writer.transport.abort()
 
 
-async def hello(request: Request) -> Response:
+async def hello(request: ServedRequest) -> Response:
     match request.path:
         case "/large":
             return Response(200, LARGE)
@@ -56,7 +56,7 @@ async def hello(request: Request) -> Response:
 
 @contextlib.asynccontextmanager
 async def listening(
-    limits: Limits | None = None,
+    limits: ListenerLimits | None = None,
     tls: ssl.SSLContext | None = None,
     trusted: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Site]:
@@ -120,7 +120,7 @@ async def test_a_page_that_fails_costs_its_own_connection_only() -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET /page HTT", GET.replace(b"page", b"large")])
 async def test_a_connection_ends_in_time_however_slow_its_caller_is(sent: bytes) -> None:
-    async with listening(Limits(seconds=0.2)) as site:
+    async with listening(ListenerLimits(seconds=0.2)) as site:
         connection = await site.connect()
         connection[1].write(sent)
         connection[1].transport.pause_reading()  # type: ignore[attr-defined]
@@ -131,7 +131,7 @@ async def test_a_connection_ends_in_time_however_slow_its_caller_is(sent: bytes)
 
 
 async def test_a_full_listener_closes_whoever_has_sent_no_request_for_longest() -> None:
-    async with listening(Limits(connections=3, seconds=60)) as site:
+    async with listening(ListenerLimits(connections=3, seconds=60)) as site:
         reading = await site.connect()
         reading[1].write(GET.replace(b"page", b"large"))
         await reading[0].readexactly(1)
@@ -144,7 +144,7 @@ async def test_a_full_listener_closes_whoever_has_sent_no_request_for_longest() 
 
 
 async def test_slow_readers_make_room_too() -> None:
-    async with listening(Limits(connections=2, seconds=60)) as site:
+    async with listening(ListenerLimits(connections=2, seconds=60)) as site:
         slow = [await site.connect() for _ in range(2)]
         for reader, writer in slow:
             writer.write(GET.replace(b"page", b"large"))
@@ -160,7 +160,7 @@ async def test_connections_without_a_tls_handshake_count_and_make_room(tmp_path:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(pair.certificate, pair.key)
     trusted = ssl.create_default_context(cafile=str(authority.pair.certificate))
-    async with listening(Limits(connections=2, seconds=60), tls, trusted) as site:
+    async with listening(ListenerLimits(connections=2, seconds=60), tls, trusted) as site:
         idle = [await site.connect(tls=False) for _ in range(3)]
         assert await closed(idle[0]) == b""
         assert (await site.ask()).startswith(b"HTTP/1.1 200")

@@ -15,10 +15,11 @@ from shared_api.kube.http.transport import Line
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import PODS
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.leading.elector import Elector, Terms, Timing
+from shared_api.runtime.leading.elector import ElectionOptions, ElectionTiming, Elector
 from shared_api.runtime.manager import Manager, Patience
-from shared_api.runtime.reconciling.controller import Controller, Pace
+from shared_api.runtime.reconciling.controller import Controller, ControllerOptions
 from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.recording.event_objects import Regarding, Reporter
 from shared_api.runtime.recording.recorder import Recorder
 from shared_api.runtime.serving.server import Address
@@ -62,7 +63,7 @@ class Process:
             LEASE,
             "me",
             self.telemetry,
-            terms=Terms(Timing(random=lambda: 0.5), clock),
+            terms=ElectionOptions(ElectionTiming(random=lambda: 0.5), clock),
         )
         self.recorder = Recorder(
             self.client, Reporter("toy", "me"), self.telemetry, fence=self.elector, clock=clock
@@ -80,7 +81,12 @@ class Process:
         self.started = asyncio.Event()
         self.finish = asyncio.Event()
         self.controller = Controller(
-            "toy", self.reconcile, self.telemetry, pace=Pace(deadline=600), clock=clock
+            "toy",
+            self,
+            PendingWrites(),
+            self.telemetry,
+            options=ControllerOptions(deadline=600),
+            clock=clock,
         )
         self.manager.add(self.controller)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.metadata import Metadata, OwnerReference
+from shared_api.kube.metadata import Metadata, ObservedOwnerReference
 from shared_api.kube.resources import CONFIGMAPS, Resource
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.owners import (
@@ -34,7 +34,9 @@ class Reference:
     controller: bool = True
 
     def child(self) -> PartialObject:
-        owner = OwnerReference(self.api_version, self.kind, self.name, self.uid, self.controller)
+        owner = ObservedOwnerReference(
+            self.api_version, self.kind, self.name, self.uid, self.controller
+        )
         metadata = Metadata(name="c", namespace=self.namespace, uid="c", owner_references=(owner,))
         return PartialObject(metadata)
 

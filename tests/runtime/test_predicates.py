@@ -3,7 +3,7 @@
 import pytest
 
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.metadata import Metadata, ObjectKey, OwnerReference
+from shared_api.kube.metadata import Metadata, ObjectKey, ObservedOwnerReference
 from shared_api.kube.resources import Resource
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.queueing.lanes import Priority
@@ -28,8 +28,12 @@ def thing(**metadata: object) -> PartialObject:
 PODGANGS = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
 
 
-def owned_by(name: str, *, controller: bool = True, kind: str = "PodGang") -> OwnerReference:
-    return OwnerReference("scheduler.grove.io/v1alpha1", kind, name, f"uid-{name}", controller)
+def owned_by(
+    name: str, *, controller: bool = True, kind: str = "PodGang"
+) -> ObservedOwnerReference:
+    return ObservedOwnerReference(
+        "scheduler.grove.io/v1alpha1", kind, name, f"uid-{name}", controller
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,9 @@ def test_owners_of_another_kind_are_left_alone() -> None:
     fed.sync(
         thing(owner_references=(owned_by("x", kind="Job"),)),
         thing(
-            name="z", uid="u3", owner_references=(OwnerReference("v1", "PodGang", "z", "u", True),)
+            name="z",
+            uid="u3",
+            owner_references=(ObservedOwnerReference("v1", "PodGang", "z", "u", True),),
         ),
         thing(name="y", uid="u2", owner_references=(owned_by("y", controller=False),)),
     )

@@ -14,8 +14,9 @@ from shared_api.runtime.clock import Clock
 from shared_api.runtime.logs import IN_WORK
 from shared_api.runtime.queueing.backoff import Backoff
 from shared_api.runtime.queueing.lanes import Priority
-from shared_api.runtime.reconciling.controller import Controller, Pace, Subjects
+from shared_api.runtime.reconciling.controller import Controller, ControllerOptions
 from shared_api.runtime.reconciling.outcome import Result, Retry, Terminal, WaitForEvent
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Advanced, Changed, Restarted, Synced
@@ -23,7 +24,9 @@ from shared_api.runtime.watching.reflector import Advanced, Changed, Restarted, 
 pytestmark = pytest.mark.virtual_time
 
 X, Y = ObjectKey("a", "x"), ObjectKey("a", "y")
-PACE = Pace(workers=3, deadline=30, recheck=60, backoff=Backoff(base=1, cap=8, jitter=0))
+OPTIONS = ControllerOptions(
+    workers=3, deadline=30, recheck=60, backoff=Backoff(base=1, cap=8, jitter=0)
+)
 
 
 class Bench:
@@ -33,12 +36,15 @@ class Bench:
         self.telemetry = Telemetry()
         self.calls: list[tuple[str, float]] = []
         self.script: Callable[[ObjectKey, int], Awaitable[Result | None]] = self.nothing
-        self.controller = Controller("toy", self.play, self.telemetry, pace=PACE, clock=clock)
+        self.pending = PendingWrites()
+        self.controller = Controller(
+            "toy", self, self.pending, self.telemetry, options=OPTIONS, clock=clock
+        )
 
     async def nothing(self, key: ObjectKey, call: int) -> Result | None:
         return None
 
-    async def play(self, key: ObjectKey) -> Result | None:
+    async def reconcile(self, key: ObjectKey) -> Result | None:
         self.calls.append((key.name, asyncio.get_running_loop().time()))
         return await self.script(key, len(self.calls))
 
@@ -250,9 +256,15 @@ async def test_keys_run_side_by_side_up_to_the_number_of_workers(bench: Bench) -
 
 async def test_each_time_work_begins_it_begins_with_what_is_first_then(clock: Clock) -> None:
     bench, urgent = Bench(clock), [""]
-    first = Subjects(first=lambda: [ObjectKey("n", name) for name in urgent])
     bench.controller = Controller(
-        "toy", bench.play, Telemetry(), pace=Pace(workers=1), clock=clock, subjects=first
+        "toy",
+        bench,
+        PendingWrites(),
+        Telemetry(),
+        options=ControllerOptions(
+            workers=1, first=lambda: [ObjectKey("n", name) for name in urgent]
+        ),
+        clock=clock,
     )
     for expected in ("b", "c"):
         bench.calls.clear()
@@ -292,7 +304,7 @@ def filled() -> Cache[PartialObject]:
 async def test_a_key_is_not_reconciled_before_its_own_write_is_visible(bench: Bench) -> None:
     pods = filled()
     async with bench.running():
-        bench.controller.pending.wrote(X, pods, ObjectKey("a", "pod"), "120")
+        bench.pending.wrote(X, pods, ObjectKey("a", "pod"), "120")
         bench.controller.queue.add(X)
         bench.controller.queue.add(Y)
         await asyncio.sleep(10)
@@ -311,8 +323,8 @@ async def test_a_key_is_not_reconciled_before_its_own_write_is_visible(bench: Be
 async def test_a_key_waits_for_all_of_its_writes(bench: Bench) -> None:
     pods, gangs = filled(), filled()
     async with bench.running():
-        bench.controller.pending.wrote(X, pods, ObjectKey("a", "pod"), "120")
-        bench.controller.pending.wrote(X, gangs, ObjectKey("a", "gang"), "130")
+        bench.pending.wrote(X, pods, ObjectKey("a", "pod"), "120")
+        bench.pending.wrote(X, gangs, ObjectKey("a", "gang"), "130")
         bench.controller.queue.add(X)
         await asyncio.sleep(5)
         pods.take(Advanced("125"))
@@ -328,7 +340,7 @@ async def test_keys_that_wait_for_the_watch_hold_no_worker(bench: Bench) -> None
     async with bench.running():
         for number in range(50):
             key = ObjectKey("a", f"{number}")
-            bench.controller.pending.wrote(key, pods, key, "120")
+            bench.pending.wrote(key, pods, key, "120")
             bench.controller.queue.add(key)
         await asyncio.sleep(1)
         bench.controller.queue.add(Y)
@@ -338,9 +350,9 @@ async def test_keys_that_wait_for_the_watch_hold_no_worker(bench: Bench) -> None
 
 async def test_a_write_that_the_watch_already_showed_does_not_hold_the_key(bench: Bench) -> None:
     pods = filled()
-    bench.controller.pending.wrote(X, pods, ObjectKey("a", "pod"), "90")
-    assert len(bench.controller.pending) == 0
-    assert bench.controller.pending.is_settled(X)
+    bench.pending.wrote(X, pods, ObjectKey("a", "pod"), "90")
+    assert len(bench.pending) == 0
+    assert bench.pending.is_settled(X)
 
 
 async def test_draining_lets_work_finish_and_takes_nothing_new(bench: Bench) -> None:
@@ -379,7 +391,7 @@ async def test_work_that_was_cut_short_is_first_when_it_runs_again(bench: Bench)
 async def test_parked_keys_survive_a_change_of_leader(bench: Bench) -> None:
     pods = filled()
     async with bench.running():
-        bench.controller.pending.wrote(X, pods, ObjectKey("a", "pod"), "120")
+        bench.pending.wrote(X, pods, ObjectKey("a", "pod"), "120")
         bench.controller.queue.add(X)
         await asyncio.sleep(1)
     pods.take(Advanced("120"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared_api.kube.http.transport import Limits
+from shared_api.kube.http.transport import ConnectionLimits
 from shared_api.runtime.clock import Clock
 from shared_api.runtime.serving.reviews import Reviews
 from tests.faults.clients import scripted
@@ -82,7 +82,10 @@ async def test_an_answer_is_kept_for_its_time_and_asked_for_again_after_it(
     [failure(403, "Forbidden"), failure(500, "InternalError"), answer(201, b"<html>"), silence],
 )
 async def test_nobody_gets_in_without_an_answer_and_none_is_kept(reply: Reply) -> None:
-    async with scripted(reply, limits=Limits(attempt=0.1), attempts=1) as (server, client):
+    async with scripted(reply, limits=ConnectionLimits(attempt=0.1), attempts=1) as (
+        server,
+        client,
+    ):
         reviews = made(client)
         assert [await ask(reviews), await ask(reviews)] == [503, 503]
         assert len(server.received) >= 2

@@ -17,13 +17,13 @@ from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import (
     Changed,
     Delta,
-    Pace,
     Reflector,
     Removed,
     Restarted,
     Source,
     Synced,
     Undecoded,
+    WatchTiming,
 )
 from tests.faults.clients import scripted
 from tests.faults.scripted import answer, failure, silence, stream
@@ -105,8 +105,8 @@ async def test_a_watch_moves_past_an_object_that_cannot_be_read(clock: Clock) ->
     )
     again = stream(event("ADDED", "c", 12, {"x": 1}), then=silence)
     async with scripted(opened, again) as (server, client):
-        pace = Pace(random=lambda: 0.0)
-        seen = await collect(Reflector(client, Source(PODS, Sized), pace=pace, clock=clock), 8)
+        timing = WatchTiming(random=lambda: 0.0)
+        seen = await collect(Reflector(client, Source(PODS, Sized), timing=timing, clock=clock), 8)
 
     assert seen == ["restarted", "a@5", "?b@6", "synced@9", "?a@10", "?@", "-b@11", "c@12"]
     assert server.received[1].query["resourceVersion"] == "11"
@@ -118,8 +118,8 @@ async def test_a_list_gives_the_neighbours_of_an_object_that_cannot_be_read(cloc
     listed = answer(200, {"metadata": {"resourceVersion": "9"}, "items": items})
     refused = failure(422, "Invalid", message="sendInitialEvents is forbidden for watch")
     async with scripted(refused, listed, stream(then=silence)) as (_, client):
-        pace = Pace(random=lambda: 0.0)
-        seen = await collect(Reflector(client, Source(PODS, Sized), pace=pace, clock=clock), 5)
+        timing = WatchTiming(random=lambda: 0.0)
+        seen = await collect(Reflector(client, Source(PODS, Sized), timing=timing, clock=clock), 5)
 
     assert seen == ["restarted", "restarted", "a@5", "?b@6", "synced@9"]
 

@@ -9,7 +9,7 @@ from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.resources import PODS
 from shared_api.runtime.clock import Clock
-from shared_api.runtime.watching.reflector import Advanced, Pace, Reflector, Source, Synced
+from shared_api.runtime.watching.reflector import Advanced, Reflector, Source, Synced, WatchTiming
 from tests.faults.clients import scripted
 from tests.faults.scripted import (
     Reply,
@@ -295,8 +295,8 @@ async def test_selectors_and_metadata_only_reach_the_server(clock: Clock) -> Non
 async def test_streams_end_at_different_times_on_the_server(clock: Clock) -> None:
     async with scripted(STATE, stream(bookmark(10), then=silence)) as (server, client):
         rolls = iter([0.0, 0.5])
-        pace = Pace(random=lambda: next(rolls))
-        await collect(reflector(client, clock, pace=pace), 5)
+        timing = WatchTiming(random=lambda: next(rolls))
+        await collect(reflector(client, clock, timing=timing), 5)
 
     assert [received.query["timeoutSeconds"] for received in server.received] == ["300", "450"]
 
@@ -311,7 +311,11 @@ async def test_a_kind_that_the_server_lacks_is_an_empty_state_until_it_appears(
     async with scripted(absent, absent, appeared, absent, absent, back) as (_, client):
         source = Source(PODS, PartialObject, optional=True)
         follower = Reflector(
-            client, source, pace=Pace(random=lambda: 0.0), clock=clock, on_served=served.append
+            client,
+            source,
+            timing=WatchTiming(random=lambda: 0.0),
+            clock=clock,
+            on_served=served.append,
         )
         seen = await collect(follower, 17)
     # Asked anew each time it is absent, and never left waiting for a state.

@@ -13,7 +13,7 @@ from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONFIGMAPS
 from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.reflector import Pace, Reflector, Source
+from shared_api.runtime.watching.reflector import Reflector, Source, WatchTiming
 from tests.kube.cluster_access import config_map, new_namespace, through_proxy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -24,7 +24,7 @@ OBJECTS = 5_000
 class Watched:
     """A cache that follows the config maps of a namespace, and counts what it is told."""
 
-    def __init__(self, client: Client, space: str, pace: Pace | None = None) -> None:
+    def __init__(self, client: Client, space: str, timing: WatchTiming | None = None) -> None:
         self.cache: Cache[PartialObject] = Cache()
         self.told: Counter[str] = Counter()
         self.restarts: Counter[str] = Counter()
@@ -34,7 +34,7 @@ class Watched:
             client,
             Source(CONFIGMAPS, PartialObject, space, metadata_only=True),
             on_restart=self.restart,
-            pace=pace,
+            timing=timing,
         )
         self.cache.subscribe(self.count)
 
@@ -198,7 +198,7 @@ async def test_a_connection_that_went_dead_is_replaced(server: Cluster, tmp_path
         asyncio.TaskGroup() as group,
     ):
         space = await new_namespace(direct)
-        watched = Watched(client, space, pace=Pace(inactivity=2))
+        watched = Watched(client, space, timing=WatchTiming(inactivity=2))
         running = group.create_task(watched.run())
         await watched.cache.wait_synced()
         proxy.freeze()

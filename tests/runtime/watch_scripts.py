@@ -12,13 +12,13 @@ from shared_api.runtime.watching.reflector import (
     Advanced,
     Changed,
     Delta,
-    Pace,
     Reflector,
     Removed,
     Restarted,
     Source,
     Synced,
     Undecoded,
+    WatchTiming,
 )
 
 T = TypeVar("T", bound=Projection)
@@ -60,8 +60,8 @@ def error(code: int, reason: str) -> Json:
 
 def reflector(client: Client, clock: Clock, **options: Any) -> Reflector[PartialObject]:
     """A reflector of pods without jitter, so that times are exact."""
-    pace = options.pop("pace", Pace(random=lambda: 0.0))
-    return Reflector(client, Source(PODS, PartialObject), pace=pace, clock=clock, **options)
+    timing = options.pop("timing", WatchTiming(random=lambda: 0.0))
+    return Reflector(client, Source(PODS, PartialObject), timing=timing, clock=clock, **options)
 
 
 async def deltas(source: Reflector[T]) -> AsyncGenerator[Delta[T], None]:

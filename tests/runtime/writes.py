@@ -8,7 +8,7 @@ from typing import Any
 
 from shared_api.kube.client import Client, Patch
 from shared_api.kube.codec import PartialObject, codec_for
-from shared_api.kube.errors import Cause, Details, KubeError, Status, from_status
+from shared_api.kube.errors import KubeError, Status, StatusCause, StatusDetails, from_status
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.resources import Resource
 
@@ -121,5 +121,5 @@ class ScriptedClient(Client):
         self.version += 1
 
 
-def refusal(code: int, reason: str, *causes: Cause) -> KubeError:
-    return from_status(Status(code, reason, "no", Details(causes=causes)))
+def refusal(code: int, reason: str, *causes: StatusCause) -> KubeError:
+    return from_status(Status(code, reason, "no", StatusDetails(causes=causes)))

@@ -1,6 +1,6 @@
-"""What objects say about themselves: counts, conditions and the one reason that matters.
+"""The status of each kind: counts, conditions and the most important reason.
 
-Each function returns the status that core applies to its subresource, with the conditions
-that core owns and no others. `now` dates a condition whose status changed; one that did not
-keeps its date, so the same state always gives the same bytes and nothing is written twice.
+Each function returns the status that core applies, with core's conditions and no others. `now` is
+the transition time of a condition whose status changed. Unchanged conditions keep theirs, so equal
+states give equal bytes and nothing is written twice.
 """

@@ -1,13 +1,12 @@
-"""Whether a PodClique is below its minimum, and since when that counts.
+"""Whether a PodClique is below its minimum, and when that terminates it.
 
-A clique is armed once its minimum has been ready. From then on a breach starts a countdown: a
-condition of its own, which says until when and stays while the breach does. A pod that is
-ready for a moment and fails again does not start it over: the countdown ends only after the
-minimum has held for a while. During our own update nothing is counted, and after a
-termination the clique has to be ready once more before it is armed again.
+A clique is armed once its minimum was ready. From then on a breach starts a countdown, which is a
+condition of its own with the deadline. The countdown ends only after the minimum was met for a
+while, so a pod that is ready for a moment does not restart it. Nothing is counted during an
+update. After a termination the clique must be ready again before it is armed.
 
-The state is in the conditions and nowhere else, so a restart loses none of it. Whether a
-clique is armed is in the reason of MinAvailableBreached.
+The state is only in the conditions, so a restart loses nothing. The reason of MinAvailableBreached
+shows whether a clique is armed.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from shared_api import names
 from shared_api.durations import after
 from shared_api.models import Condition
 
-_LONGEST_PROOF = timedelta(seconds=60)
+_LONGEST_RECOVERY = timedelta(seconds=60)
 _ARMED = frozenset(
     {
         names.REASON_SUFFICIENT_READY_PODS,
@@ -31,7 +30,7 @@ _ARMED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The numbers that decide."""
+    """The numbers of a PodClique's pods."""
 
     minimum: int
     ready: int
@@ -42,33 +41,34 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What the set allows."""
+    """How long a PodClique may be below its minimum."""
 
     delay: timedelta = timedelta(hours=4)
     is_updating: bool = False
 
     @property
-    def proof(self) -> timedelta:
-        """How long the minimum must hold before a breach is over."""
-        return min(_LONGEST_PROOF, self.delay / 4)
+    def recovery(self) -> timedelta:
+        """Return how long the minimum must be met before a breach is over."""
+        return min(_LONGEST_RECOVERY, self.delay / 4)
 
 
 def breach_conditions(
     health: Health, tolerance: Tolerance, observation: Observation
 ) -> tuple[Condition, ...]:
-    """MinAvailableBreached, and the countdown if one runs."""
+    """Return MinAvailableBreached, and the countdown if one runs."""
     breached = _breached(health, tolerance, observation)
     since = _counting_since(breached, tolerance, observation)
     if since is None:
         return (breached,)
-    deadline = spoken(deadline_of(since, tolerance.delay))
-    held = breached.status == "False"
+    deadline = timestamp(deadline_of(since, tolerance.delay))
     pending = Condition(
         type=names.CONDITION_GANG_TERMINATION_PENDING,
         status="True",
-        reason=names.REASON_MIN_AVAILABLE_RECOVERING if held else breached.reason,
-        message=f"{breached.message}; terminated at {deadline} unless the minimum holds for"
-        f" {tolerance.proof.total_seconds():g} s before",
+        reason=breached.reason
+        if breached.status == "True"
+        else names.REASON_MIN_AVAILABLE_RECOVERING,
+        message=f"{breached.message}; terminated at {deadline} unless the minimum is met for"
+        f" {tolerance.recovery.total_seconds():g} s before",
         last_transition_time=since,
         observed_generation=breached.observed_generation,
     )
@@ -76,22 +76,22 @@ def breach_conditions(
 
 
 def recheck_at(conditions: Sequence[Condition], tolerance: Tolerance) -> datetime | None:
-    """When a countdown may end without anything happening; None if it cannot."""
+    """Return when a countdown may end without another event; None if it cannot."""
     pending = find(conditions, names.CONDITION_GANG_TERMINATION_PENDING)
     breached = find(conditions, names.CONDITION_MIN_AVAILABLE_BREACHED)
     if pending is None or breached is None or breached.status != "False":
         return None
-    return after(breached.last_transition_time, tolerance.proof)
+    return after(breached.last_transition_time, tolerance.recovery)
 
 
 def deadline_of(since: datetime, delay: timedelta) -> datetime:
-    """When a breach since then leads to termination: on a full second, as pods are dated."""
+    """Return when a breach terminates: on a full second, like creation timestamps of pods."""
     exact = after(since, delay)
     return exact if not exact.microsecond else exact.replace(microsecond=0) + timedelta(seconds=1)
 
 
-def spoken(moment: datetime) -> str:
-    """A moment as conditions spell it."""
+def timestamp(moment: datetime) -> str:
+    """Return a moment as Kubernetes writes it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -143,6 +143,8 @@ def _counting_since(
     before = find(observation.previous, names.CONDITION_GANG_TERMINATION_PENDING)
     if breached.status == "True":
         return breached.last_transition_time if before is None else before.last_transition_time
-    if before is None or observation.now >= after(breached.last_transition_time, tolerance.proof):
+    if before is None or observation.now >= after(
+        breached.last_transition_time, tolerance.recovery
+    ):
         return None
     return before.last_transition_time

@@ -1,8 +1,7 @@
-"""Conditions with their dates, and the three by which generic tools judge an object.
+"""Conditions with their transition times, and the three that kstatus, Flux and Argo CD read.
 
-Ready says whether the object does its work. Reconciling and Stalled are kstatus' words for
-"not all of it yet" and "not without a person"; they are there only while they are true, which
-is how kstatus, Flux and Argo CD read them. At most one of the two is.
+Ready means that the object works. Reconciling means that it is not complete yet, Stalled that
+manual action is required. At most one of these two exists, and only while it is true.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from core_operator.plan.statuses.reasons import Blocked, Blocking
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
 from shared_api.models import Condition
 from shared_api.truncation import truncated
@@ -22,24 +21,24 @@ _MESSAGE_LIMIT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """When an object was looked at, at which generation, and what it said then."""
+    """The time, the generation and the previous conditions of an object."""
 
     now: datetime
     previous: Sequence[Condition]
     generation: int | None = None
-    """Left out for objects whose generation moves without their conditions being concluded anew."""
+    """None for objects whose generation changes without affecting their conditions."""
 
     def condition(
         self, kind: str, *, holds: bool | None, reason: str, message: str = ""
     ) -> Condition:
-        """One aspect; `holds` is None where it cannot be known."""
+        """Return a condition; `holds` is None if its status is Unknown."""
         status: Literal["True", "False", "Unknown"] = "Unknown"
         if holds is not None:
             status = "True" if holds else "False"
-        said = find(self.previous, kind)
-        if said is not None and _content(said) == (status, reason, message, self.generation):
-            # Most often nothing is new, and checking what was checked before costs most.
-            return said
+        before = find(self.previous, kind)
+        if before is not None and _content(before) == (status, reason, message, self.generation):
+            # Mostly nothing changed, and validating an equal condition again costs most.
+            return before
         condition = Condition(
             type=kind,
             status=status,
@@ -48,36 +47,36 @@ class Observation:
             last_transition_time=self.now.replace(microsecond=0),
             **({} if self.generation is None else {"observed_generation": self.generation}),
         )
-        return condition.after(said)
+        return condition.after(before)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether an object works, how that is told, and what keeps it from being complete."""
+class Availability:
+    """Whether an object is ready, the message, and what keeps it from being complete."""
 
     ready: bool
     message: str
-    blocked: Blocked | None = None
-    """What is missing; an object may be ready without being complete."""
+    blocker: Blocker | None = None
+    """An object may be ready without being complete."""
 
     def conditions(self, observation: Observation) -> tuple[Condition, ...]:
-        """Ready, and what kstatus wants to know beside it."""
-        blocked = self.blocked
-        if blocked is None and not self.ready:
-            blocked = Blocked(Blocking.PROGRESSING, self.message)
+        """Return Ready, and Reconciling or Stalled if something is missing."""
+        blocker = self.blocker
+        if blocker is None and not self.ready:
+            blocker = Blocker(BlockingReason.PROGRESSING, self.message)
         ready = observation.condition(
             names.CONDITION_READY,
             holds=self.ready,
-            reason=names.CONDITION_READY if self.ready or blocked is None else blocked.reason,
+            reason=names.CONDITION_READY if self.ready or blocker is None else blocker.reason,
             message=self.message,
         )
-        if blocked is None:
+        if blocker is None:
             return (ready,)
-        kind = names.CONDITION_STALLED if blocked.stalled else names.CONDITION_RECONCILING
-        beside = observation.condition(
-            kind, holds=True, reason=blocked.reason, message=blocked.message
+        kind = names.CONDITION_STALLED if blocker.stalled else names.CONDITION_RECONCILING
+        second = observation.condition(
+            kind, holds=True, reason=blocker.reason, message=blocker.message
         )
-        return (ready, beside)
+        return (ready, second)
 
 
 def _content(condition: Condition) -> tuple[str, str, str, int | None]:
@@ -85,10 +84,10 @@ def _content(condition: Condition) -> tuple[str, str, str, int | None]:
 
 
 def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
-    """The condition of this type, if there is one."""
+    """Return the condition of this type, if there is one."""
     return next((condition for condition in conditions if condition.type == kind), None)
 
 
 def rendered(conditions: Sequence[Condition]) -> list[JsonValue]:
-    """The list as it is applied, in an order that does not depend on who built it."""
+    """Return the list as it is applied, ordered by type."""
     return [condition.manifest() for condition in sorted(conditions, key=lambda c: c.type)]

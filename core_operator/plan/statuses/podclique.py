@@ -1,20 +1,19 @@
-"""Status of a PodClique: how many of its pods are how far.
+"""Status of a PodClique: counts of its live pods, and its conditions.
 
-Pods that ended or are going away count for nothing. Ready means that the minimum is ready;
-Reconciling stays until all pods are. Whether the minimum is breached is judged as Grove does:
-a pod that crashed, or that started and is not ready, does not count as one that serves.
+Ready means that the minimum is ready; Reconciling stays until all pods are. MinAvailableBreached
+follows Grove: a pod that crashed, or that started and is not ready, does not count.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core_operator.plan import naming
-from core_operator.plan.pods import is_bound, is_live, owned_pods
+from core_operator.plan.layout import naming
+from core_operator.plan.pods.pod_plan import owned_pods
 from core_operator.plan.statuses.breach import Health, Tolerance, breach_conditions
-from core_operator.plan.statuses.conditions import Observation, Verdict, rendered
-from core_operator.plan.statuses.reasons import Blocked, blocked
-from core_operator.plan.statuses.update_progress import Revision, clique_progress
+from core_operator.plan.statuses.conditions import Availability, Observation, rendered
+from core_operator.plan.statuses.reasons import Blocker, pods_blocker
+from core_operator.plan.statuses.update_progress import TargetRevision, clique_progress
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import Condition, JsonObject, PodClique, PodCliqueStatus, PodGang
@@ -28,15 +27,15 @@ class _Counts:
     gated: int
     scheduled: int
     failing: int
-    """Bound pods that crashed, or that started and do not get ready."""
+    """Bound pods that crashed, or that started and are not ready."""
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """What its set has in mind for a PodClique."""
+class SetPolicy:
+    """The part of a set's policy that concerns a PodClique."""
 
     tolerance: Tolerance = field(default_factory=Tolerance)
-    revision: Revision | None = None
+    revision: TargetRevision | None = None
 
 
 def podclique_status(
@@ -44,20 +43,26 @@ def podclique_status(
     pods: Sequence[Pod],
     gang: PodGang | None,
     now: datetime,
-    problem: Blocked | None = None,
-    course: Course = Course(),  # noqa: B008 - it is frozen
+    problem: Blocker | None = None,
+    policy: SetPolicy = SetPolicy(),  # noqa: B008 - it is frozen
 ) -> JsonObject:
-    """What core applies. `problem` is a failure to create pods that is still in force."""
-    live = tuple(pod for pod in owned_pods(podclique, pods) if is_live(pod))
+    """Return what core applies. `problem` is a current failure to create pods."""
+    live = tuple(pod for pod in owned_pods(podclique, pods) if pod.is_live)
     counts = _count(live, podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH))
     before = podclique.status or PodCliqueStatus()
     observation = Observation(now, before.conditions, podclique.metadata.generation)
+    health = Health(
+        minimum=podclique.spec.minimum,
+        ready=counts.ready,
+        scheduled=counts.scheduled,
+        serving=counts.scheduled - counts.failing,
+    )
     status: JsonObject = {
         "conditions": rendered(
             (
                 *_verdict(podclique, live, gang, problem).conditions(observation),
                 _scheduled(podclique, counts, observation),
-                *breach_conditions(_health(podclique, counts), course.tolerance, observation),
+                *breach_conditions(health, policy.tolerance, observation),
             )
         ),
         "replicas": counts.replicas,
@@ -77,7 +82,7 @@ def podclique_status(
     status |= clique_progress(
         podclique,
         before,
-        course.revision,
+        policy.revision,
         now,
         complete=complete,
         outdated=counts.updated < counts.replicas,
@@ -93,8 +98,8 @@ def _count(live: Sequence[Pod], template_hash: str | None) -> _Counts:
             pod.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == template_hash for pod in live
         ),
         gated=sum(pod.is_gated for pod in live),
-        scheduled=sum(map(is_bound, live)),
-        failing=sum(is_bound(pod) and _is_failing(pod) for pod in live),
+        scheduled=sum(pod.is_bound for pod in live),
+        failing=sum(pod.is_bound and _is_failing(pod) for pod in live),
     )
 
 
@@ -110,17 +115,17 @@ def _is_failing(pod: Pod) -> bool:
 
 
 def _verdict(
-    podclique: PodClique, live: Sequence[Pod], gang: PodGang | None, problem: Blocked | None
-) -> Verdict:
+    podclique: PodClique, live: Sequence[Pod], gang: PodGang | None, problem: Blocker | None
+) -> Availability:
     spec = podclique.spec
     ready = sum(pod.is_ready for pod in live)
-    found = problem or blocked(gang, live, spec.replicas)
+    found = problem or pods_blocker(gang, live, spec.replicas)
     message = f"{ready}/{spec.replicas} pods ready"
     if found is not None:
-        # Either says how many are ready itself, or is about what comes before that.
+        # The blocker's message may begin with the same numbers.
         repeats = found.message.startswith(message)
         message = found.message if repeats else f"{message}; {found.message}"
-    return Verdict(ready=ready >= spec.minimum, message=message, blocked=found)
+    return Availability(ready=ready >= spec.minimum, message=message, blocker=found)
 
 
 def _scheduled(podclique: PodClique, counts: _Counts, observation: Observation) -> Condition:
@@ -135,15 +140,6 @@ def _scheduled(podclique: PodClique, counts: _Counts, observation: Observation) 
     )
 
 
-def _health(podclique: PodClique, counts: _Counts) -> Health:
-    return Health(
-        minimum=podclique.spec.minimum,
-        ready=counts.ready,
-        scheduled=counts.scheduled,
-        serving=counts.scheduled - counts.failing,
-    )
-
-
 def _selector(podclique: PodClique) -> str:
     part_of = podclique.metadata.labels.get(names.LABEL_PART_OF, "")
     labels = {**naming.set_labels(part_of), names.LABEL_PODCLIQUE: podclique.metadata.name}
@@ -151,7 +147,7 @@ def _selector(podclique: PodClique) -> str:
 
 
 def label_selector(labels: dict[str, str]) -> str:
-    """The labels in the form in which autoscalers read them."""
+    """Return the selector string that autoscalers read."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 

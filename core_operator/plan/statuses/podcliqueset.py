@@ -1,9 +1,9 @@
-"""Status of a PodCliqueSet: what `kubectl get pcs` alone has to tell.
+"""Status of a PodCliqueSet: what `kubectl get pcs` must show by itself.
 
-A replica is available once every PodClique of its own, and enough copies of each of its
-scaling groups, have their minimum ready. The message names the gang that most needs a look,
-with its numbers, and how many others wait. Gangs are listed up to a limit, those that do not
-run first: the list is part of every write, and the PodGangs themselves have it all.
+A replica is available once every standalone PodClique, and enough replicas of each of its scaling
+groups, have their minimum ready. The message names the most urgent gang with its numbers, and how
+many others wait. Gangs are listed up to a limit, those that are not running first, because the list
+is part of every write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from operator import attrgetter
 
 from pydantic import JsonValue
 
-from core_operator.plan import naming
-from core_operator.plan.expansion import CliqueInstance, Expansion
-from core_operator.plan.statuses.conditions import Observation, Verdict, find, rendered
+from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import CliqueInstance, Expansion
+from core_operator.plan.statuses.conditions import Availability, Observation, find, rendered
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.podgang import GangSummary
-from core_operator.plan.statuses.reasons import Blocked, Blocking, worst
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason, most_urgent
 from core_operator.plan.statuses.scaling_group import is_available, is_updated
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, topology_condition
 from shared_api import names
@@ -31,7 +31,7 @@ EXPLAINED_GANGS = 10
 
 @dataclass(frozen=True, slots=True)
 class SetState:
-    """What is known about the parts of a set."""
+    """The observed parts of a set."""
 
     expansion: Expansion
     cliques: Mapping[str, PodClique]
@@ -39,19 +39,19 @@ class SetState:
     gangs: Sequence[GangSummary]
     """In the order of the expansion."""
     revision_hash: str | None = None
-    problem: Blocked | None = None
-    """Something about the set itself that keeps it from being carried out."""
+    problem: Blocker | None = None
+    """A problem of the set itself."""
     topology: TopologyState = NO_TOPOLOGY
 
 
 def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> JsonObject:
-    """What core applies."""
+    """Return what core applies."""
     before = pcs.status or PodCliqueSetStatus()
     observation = Observation(now, before.conditions, pcs.metadata.generation)
     available, updated = _replicas(state.expansion, state.cliques)
     conditions = [*_verdict(pcs, available, state).conditions(observation)]
-    if (placed := topology_condition(state.topology, observation)) is not None:
-        conditions.append(placed)
+    if (topology := topology_condition(state.topology, observation)) is not None:
+        conditions.append(topology)
     status: JsonObject = {
         "conditions": rendered(conditions),
         "replicas": pcs.spec.replicas,
@@ -68,9 +68,9 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
 
 
 def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[int, int]:
-    """How many replicas are available, and how many of those are of the current templates."""
+    """Return how many replicas are available, and how many of those are up to date."""
     available = updated = 0
-    # They come replica by replica.
+    # The expansion lists cliques replica by replica.
     for _, found in groupby(expansion.cliques, attrgetter("pcs_index")):
         instances = tuple(found)
         if _has_enough(instances, cliques):
@@ -80,8 +80,8 @@ def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[i
 
 
 def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodClique]) -> bool:
-    """Tell whether all that stand alone are available, and of each group as many as it must have."""
-    copies: dict[str, dict[int, bool]] = {}
+    """Return whether all standalone cliques and the minimum of each group are available."""
+    replicas: dict[str, dict[int, bool]] = {}
     minimum: dict[str, int] = {}
     for instance in instances:
         up = is_available(cliques.get(instance.name))
@@ -91,9 +91,9 @@ def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodCl
         else:
             name, index = instance.group.name, instance.group_index or 0
             minimum[name] = instance.group.config.min_available
-            of_group = copies.setdefault(name, {})
+            of_group = replicas.setdefault(name, {})
             of_group[index] = of_group.get(index, True) and up
-    return all(sum(of_group.values()) >= minimum[name] for name, of_group in copies.items())
+    return all(sum(of_group.values()) >= minimum[name] for name, of_group in replicas.items())
 
 
 def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> bool:
@@ -105,9 +105,9 @@ def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> b
     )
 
 
-def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Verdict:
-    waiting = [gang.blocked for gang in state.gangs if gang.blocked is not None]
-    found = state.problem or worst(waiting) or _updating(pcs)
+def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Availability:
+    waiting = [gang.blocker for gang in state.gangs if gang.blocker is not None]
+    found = state.problem or most_urgent(waiting) or _updating(pcs)
     message = f"{available}/{pcs.spec.replicas} replicas available"
     if found is not None:
         message = f"{message}; {found.message}"
@@ -115,28 +115,28 @@ def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Verdict:
     if state.problem is None and others > 0:
         message = f"{message} (and {others} more {'gang' if others == 1 else 'gangs'})"
     ready = state.problem is None and available >= pcs.spec.replicas
-    return Verdict(ready=ready, message=message, blocked=found)
+    return Availability(ready=ready, message=message, blocker=found)
 
 
-def _updating(pcs: PodCliqueSet) -> Blocked | None:
-    """What a set waits for that serves and has pods of an old template to replace."""
-    said = find(pcs.status.conditions, names.CONDITION_UPDATING) if pcs.status else None
-    return None if said is None else Blocked(Blocking.UPDATING, said.message)
+def _updating(pcs: PodCliqueSet) -> Blocker | None:
+    """Return the running update of a set that is otherwise complete."""
+    updating = find(pcs.status.conditions, names.CONDITION_UPDATING) if pcs.status else None
+    return None if updating is None else Blocker(BlockingReason.UPDATING, updating.message)
 
 
 def _listed(
     before: PodCliqueSetStatus, gangs: Sequence[GangSummary], now: datetime
 ) -> list[JsonValue]:
     ordered = sorted(gangs, key=lambda gang: gang.phase is GangPhase.RUNNING)[:LISTED_GANGS]
-    explained = [gang.name for gang in ordered if gang.blocked is not None][:EXPLAINED_GANGS]
+    explained = [gang.name for gang in ordered if gang.blocker is not None][:EXPLAINED_GANGS]
     previous = {gang.name: gang.conditions for gang in before.pod_gang_statuses}
     listed: list[JsonValue] = []
     for gang in ordered:
         entry: JsonObject = {"name": gang.name, "phase": gang.phase.value}
-        if gang.blocked is not None and gang.name in explained:
+        if gang.blocker is not None and gang.name in explained:
             observation = Observation(now, previous.get(gang.name, ()))
-            verdict = Verdict(
-                gang.phase is GangPhase.RUNNING, gang.blocked.message, blocked=gang.blocked
+            verdict = Availability(
+                gang.phase is GangPhase.RUNNING, gang.blocker.message, blocker=gang.blocker
             )
             entry["conditions"] = rendered(verdict.conditions(observation)[:1])
         listed.append(entry)

@@ -1,23 +1,22 @@
-"""The conditions of a PodGang that core owns, and a gang in one line.
+"""Core's conditions of a PodGang, and the summary of a gang for its set.
 
-Initialized and BackendSelected are always said. Released is said where it tells something: a
-scaled gang that waits for its base gang, and backends that have to know whether a release was
-complete. Elsewhere the pods' own gates tell it, and a write per gang is saved. No condition
-carries a generation: the spec's moves with every pod that comes or goes, which changes nothing
-about what they say.
+Initialized and BackendSelected are always set. Released is set only where it is needed: for a
+scaled gang that waits for its base gang, and for backends that recreate gangs. Elsewhere the pods'
+gates show it, which saves one write per gang. No condition has a generation, because the spec
+changes with every pod.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core_operator.plan.backends import Choice
-from core_operator.plan.gang_pods import GroupPods
-from core_operator.plan.preparation import incarnation_of
-from core_operator.plan.release import Release, Waiting
+from core_operator.plan.placement.backends import Choice
+from core_operator.plan.pods.gang_pods import GroupPods
+from core_operator.plan.pods.preparation import incarnation_of
+from core_operator.plan.release import Release, WaitingFor
 from core_operator.plan.statuses.conditions import Observation, find, rendered
-from core_operator.plan.statuses.reasons import Blocked, Blocking, gang_blocked
-from core_operator.plan.statuses.scaling_group import clique_blocked
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason, gang_blocker
+from core_operator.plan.statuses.scaling_group import clique_blocker
 from shared_api import names
 from shared_api.models import (
     Condition,
@@ -29,24 +28,24 @@ from shared_api.models import (
     SchedulerBackendSpec,
 )
 
-# What only PodCliques know: why pods cannot be made.
-_UNMADE = frozenset(
+# Only PodCliques know why pods cannot be created.
+_NOT_CREATED = frozenset(
     {
-        Blocking.CONFLICT,
-        Blocking.PODS_REFUSED,
-        Blocking.FIELDS_DROPPED,
-        Blocking.REPLACED_LATER,
+        BlockingReason.CONFLICT,
+        BlockingReason.PODS_REFUSED,
+        BlockingReason.FIELDS_DROPPED,
+        BlockingReason.REPLACED_LATER,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class GangSummary:
-    """A gang as its PodCliqueSet tells of it."""
+    """A gang as its PodCliqueSet reports it."""
 
     name: str
     phase: GangPhase
-    blocked: Blocked | None
+    blocker: Blocker | None
 
 
 def podgang_status(
@@ -56,11 +55,11 @@ def podgang_status(
     release: Release | None,
     now: datetime,
 ) -> JsonObject:
-    """What core applies; without a record there is no release to speak of."""
+    """Return what core applies; without a record there is no release."""
     previous = gang.status.conditions if gang.status is not None else ()
     observation = Observation(now, previous)
     conditions = [_selected(choice, observation), _initialized(release, observation)]
-    if release is not None and record is not None and _tells_release(release, record, previous):
+    if release is not None and record is not None and _reports_release(release, record, previous):
         conditions.append(_released(release, observation))
     return {"conditions": rendered(conditions), **_incarnations(gang, record, release)}
 
@@ -68,15 +67,15 @@ def podgang_status(
 def _incarnations(
     gang: PodGang, record: SchedulerBackendSpec | None, release: Release | None
 ) -> JsonObject:
-    """Which incarnation the members are, and the last one of which a member had a node."""
-    now, placed = incarnation_of(gang), gang.status.placed_incarnation if gang.status else None
+    """Return the incarnation of the members, and the last one with a bound member."""
+    now, bound = incarnation_of(gang), gang.status.placed_incarnation if gang.status else None
     if release is not None and record is not None and _recreates(record):
-        placed = now if release.is_placed else placed
-        now += release.afresh
-    told: JsonObject = {"incarnation": now} if now else {}
-    if placed is not None:
-        told["placedIncarnation"] = placed
-    return told
+        bound = now if release.has_bound_member else bound
+        now += release.starts_new_incarnation
+    fields: JsonObject = {"incarnation": now} if now else {}
+    if bound is not None:
+        fields["placedIncarnation"] = bound
+    return fields
 
 
 def _recreates(record: SchedulerBackendSpec) -> bool:
@@ -86,25 +85,25 @@ def _recreates(record: SchedulerBackendSpec) -> bool:
 def gang_summary(
     gang: PodGang, groups: Sequence[GroupPods], cliques: Iterable[PodClique] = ()
 ) -> GangSummary:
-    """The gang in one line. It costs a look at every pod, so keep it until one changes.
+    """Return the summary of a gang. It reads every pod, so keep it until one changes.
 
-    `cliques` are its PodCliques: what keeps them from making pods is all that matters then.
+    `cliques` are its PodCliques: their failure to create pods goes before everything else.
     """
     live = tuple(pod for group in groups for pod in group.live)
     wanted = sum(group.minimum if group.wanted is None else group.wanted for group in groups)
     phase = _phase(groups)
-    blocked = _unmade(gang, cliques) or gang_blocked(gang, live, wanted)
-    return GangSummary(gang.metadata.name, phase, blocked)
+    blocker = _not_created(gang, cliques) or gang_blocker(gang, live, wanted)
+    return GangSummary(gang.metadata.name, phase, blocker)
 
 
-def _unmade(gang: PodGang, cliques: Iterable[PodClique]) -> Blocked | None:
-    said = (clique_blocked(clique) for clique in cliques)
-    found = next((one for one in said if one is not None and one.reason in _UNMADE), None)
+def _not_created(gang: PodGang, cliques: Iterable[PodClique]) -> Blocker | None:
+    blockers = (clique_blocker(clique) for clique in cliques)
+    found = next((one for one in blockers if one is not None and one.reason in _NOT_CREATED), None)
     return None if found is None else found.about(f"gang {gang.metadata.name}")
 
 
 def _phase(groups: Sequence[GroupPods]) -> GangPhase:
-    if not all(group.is_placed for group in groups):
+    if not all(group.is_scheduled for group in groups):
         return GangPhase.PENDING
     if all(sum(pod.is_ready for pod in group.live) >= group.minimum for group in groups):
         return GangPhase.RUNNING
@@ -126,23 +125,23 @@ def _initialized(release: Release | None, observation: Observation) -> Condition
             names.CONDITION_INITIALIZED,
             holds=True,
             reason=names.REASON_PODS_CREATED,
-            message="the pods were created and are in the PodGang",
+            message="the pods were created and are referenced by the PodGang",
         )
-    # Not how many exist: that would be a write per pod, and the PodCliques say it.
+    # Not how many exist: that would be a write per pod, and the PodCliques count them.
     wanted = f"{release.wanted} pods" if release is not None else "pods"
     return observation.condition(
         names.CONDITION_INITIALIZED,
         holds=False,
         reason=names.REASON_PODS_CREATION_PENDING,
-        message=f"not all of {wanted} exist and are in the PodGang",
+        message=f"not all of {wanted} exist and are referenced by the PodGang",
     )
 
 
-def _tells_release(
+def _reports_release(
     release: Release, record: SchedulerBackendSpec, previous: Sequence[Condition]
 ) -> bool:
     return (
-        release.reason is Waiting.FOR_BASE
+        release.reason is WaitingFor.BASE_GANG
         or _recreates(record)
         or find(previous, names.CONDITION_RELEASED) is not None
     )
@@ -154,11 +153,11 @@ def _released(release: Release, observation: Observation) -> Condition:
             names.CONDITION_RELEASED,
             holds=True,
             reason=names.CONDITION_RELEASED,
-            message="no member is held by its gate",
+            message="no member is gated",
         )
     return observation.condition(
         names.CONDITION_RELEASED,
         holds=False,
-        reason=release.reason or Blocking.NOT_RELEASED,
-        message=release.waiting or "pods are being released",
+        reason=release.reason or BlockingReason.NOT_RELEASED,
+        message=release.message or "pods are being released",
     )

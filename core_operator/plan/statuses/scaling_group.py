@@ -1,17 +1,17 @@
-"""Status of a PodCliqueScalingGroup: how many of its copies are how far.
+"""Status of a PodCliqueScalingGroup: counts of its replicas, and its conditions.
 
-A copy counts once all its PodCliques are there and each has its minimum. Everything is read
-from the PodCliques' own status, so this is as cheap as the group has cliques.
+A replica counts once all its PodCliques exist and each has its minimum. Everything is read from
+the status of the PodCliques, never from pods.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from core_operator.plan import naming
-from core_operator.plan.statuses.conditions import Observation, Verdict, find, rendered
+from core_operator.plan.layout import naming
+from core_operator.plan.statuses.conditions import Availability, Observation, find, rendered
 from core_operator.plan.statuses.podclique import label_selector
-from core_operator.plan.statuses.reasons import Blocked, Blocking, word, worst
-from core_operator.plan.statuses.update_progress import GroupUpdate, group_progress, is_turn_of
+from core_operator.plan.statuses.reasons import Blocker, BlockingReason, known_reason, most_urgent
+from core_operator.plan.statuses.update_progress import GroupUpdate, group_progress
 from shared_api import names
 from shared_api.models import (
     MAX_REPLICAS,
@@ -23,7 +23,7 @@ from shared_api.models import (
     PodCliqueStatus,
 )
 
-_NOTHING_KNOWN = PodCliqueStatus()
+_NO_STATUS = PodCliqueStatus()
 
 
 def scaling_group_status(
@@ -32,23 +32,24 @@ def scaling_group_status(
     now: datetime,
     update: GroupUpdate | None = None,
 ) -> JsonObject:
-    """What core applies; `cliques` are the PodCliques that the group controls."""
-    copies = _copies(group, cliques)
-    available = _count(group, copies, is_available)
+    """Return what core applies; `cliques` are the PodCliques that the group controls."""
+    replicas = _replicas(group, cliques)
+    is_updating = update is not None and update.is_turn
+    available = _count(group, replicas, is_available)
     before = group.status or PodCliqueScalingGroupStatus()
     observation = Observation(now, before.conditions, group.metadata.generation)
-    verdict = _verdict(group, copies, available)
+    verdict = _verdict(group, replicas, available)
     status: JsonObject = {
         "conditions": rendered(
             (
                 *verdict.conditions(observation),
-                _breached(group, copies, observation, is_updating=is_turn_of(update)),
+                _breached(group, replicas, observation, is_updating=is_updating),
             )
         ),
         "replicas": group.spec.replicas,
-        "scheduledReplicas": _count(group, copies, is_scheduled),
+        "scheduledReplicas": _count(group, replicas, is_scheduled),
         "availableReplicas": available,
-        "updatedReplicas": _count(group, copies, lambda c: is_available(c) and is_updated(c)),
+        "updatedReplicas": _count(group, replicas, lambda c: is_available(c) and is_updated(c)),
         "selector": _selector(group),
     }
     if group.metadata.generation is not None:
@@ -57,7 +58,7 @@ def scaling_group_status(
 
 
 def is_available(clique: PodClique | None) -> bool:
-    """Tell whether a PodClique has its minimum ready."""
+    """Return whether a PodClique has its minimum ready."""
     return (
         clique is not None
         and clique.metadata.deletion_timestamp is None
@@ -66,25 +67,25 @@ def is_available(clique: PodClique | None) -> bool:
 
 
 def is_scheduled(clique: PodClique | None) -> bool:
-    """Tell whether a PodClique has its minimum bound."""
+    """Return whether a PodClique has its minimum bound."""
     return clique is not None and _status(clique).scheduled_replicas >= clique.spec.minimum
 
 
 def is_updated(clique: PodClique | None) -> bool:
-    """Tell whether a PodClique has its minimum of pods of the current template."""
+    """Return whether a PodClique has its minimum of pods of the current template."""
     return clique is not None and _status(clique).updated_replicas >= clique.spec.minimum
 
 
 def _status(clique: PodClique) -> PodCliqueStatus:
-    return clique.status or _NOTHING_KNOWN
+    return clique.status or _NO_STATUS
 
 
-def _copies(
+def _replicas(
     group: PodCliqueScalingGroup, cliques: Sequence[PodClique]
 ) -> Mapping[str, tuple[PodClique, ...]]:
-    """The PodCliques of each copy that should exist, by index; those that go away are not there."""
-    replicas = min(group.spec.replicas, MAX_REPLICAS)
-    found: dict[str, list[PodClique]] = {str(i): [] for i in range(replicas)}
+    """The PodCliques of each replica that should exist, by index; terminating ones do not count."""
+    size = min(group.spec.replicas, MAX_REPLICAS)
+    found: dict[str, list[PodClique]] = {str(i): [] for i in range(size)}
     for clique in cliques:
         index = clique.metadata.labels.get(names.LABEL_PCSG_REPLICA_INDEX, "")
         if index in found and clique.metadata.deletion_timestamp is None:
@@ -94,77 +95,75 @@ def _copies(
 
 def _count(
     group: PodCliqueScalingGroup,
-    copies: Mapping[str, tuple[PodClique, ...]],
+    replicas: Mapping[str, tuple[PodClique, ...]],
     passes: Callable[[PodClique], bool],
 ) -> int:
     size = len(group.spec.clique_names)
-    return sum(len(members) >= size and all(map(passes, members)) for members in copies.values())
+    return sum(len(members) >= size and all(map(passes, members)) for members in replicas.values())
 
 
 def _verdict(
-    group: PodCliqueScalingGroup, copies: Mapping[str, tuple[PodClique, ...]], available: int
-) -> Verdict:
-    message = f"{available}/{group.spec.replicas} copies available"
-    blocked = _blocked(group, copies)
-    if blocked is not None:
-        message = f"{message}; {blocked.message}"
-    return Verdict(ready=available >= group.spec.min_available, message=message, blocked=blocked)
+    group: PodCliqueScalingGroup, replicas: Mapping[str, tuple[PodClique, ...]], available: int
+) -> Availability:
+    message = f"{available}/{group.spec.replicas} replicas available"
+    blocker = _blocker(group, replicas)
+    if blocker is not None:
+        message = f"{message}; {blocker.message}"
+    return Availability(
+        ready=available >= group.spec.min_available, message=message, blocker=blocker
+    )
 
 
-def _blocked(
-    group: PodCliqueScalingGroup, copies: Mapping[str, tuple[PodClique, ...]]
-) -> Blocked | None:
+def _blocker(
+    group: PodCliqueScalingGroup, replicas: Mapping[str, tuple[PodClique, ...]]
+) -> Blocker | None:
     size = len(group.spec.clique_names)
-    absent = sum(max(0, size - len(members)) for members in copies.values())
+    absent = sum(max(0, size - len(members)) for members in replicas.values())
     if absent:
-        return Blocked(
-            Blocking.PODS_MISSING,
-            f"{size * len(copies) - absent}/{size * len(copies)} PodCliques exist",
+        return Blocker(
+            BlockingReason.PODS_MISSING,
+            f"{size * len(replicas) - absent}/{size * len(replicas)} PodCliques exist",
         )
-    found = (clique_blocked(clique) for members in copies.values() for clique in members)
-    return worst(blocked for blocked in found if blocked is not None)
+    found = (clique_blocker(clique) for members in replicas.values() for clique in members)
+    return most_urgent(one for one in found if one is not None)
 
 
-def clique_blocked(clique: PodClique) -> Blocked | None:
-    """What a PodClique says that it waits for."""
+def clique_blocker(clique: PodClique) -> Blocker | None:
+    """Return what a PodClique waits for by its status."""
     conditions = _status(clique).conditions
     stalled = find(conditions, names.CONDITION_STALLED)
-    said = stalled or find(conditions, names.CONDITION_RECONCILING)
-    if said is None or said.status != "True":
+    found = stalled or find(conditions, names.CONDITION_RECONCILING)
+    if found is None or found.status != "True":
         return None
-    reason = word(said.reason, Blocking.PROGRESSING)
-    return Blocked(reason, said.message).about(clique.metadata.name)
+    reason = known_reason(found.reason, BlockingReason.PROGRESSING)
+    return Blocker(reason, found.message).about(clique.metadata.name)
 
 
 def _breached(
     group: PodCliqueScalingGroup,
-    copies: Mapping[str, tuple[PodClique, ...]],
+    replicas: Mapping[str, tuple[PodClique, ...]],
     observation: Observation,
     *,
     is_updating: bool,
 ) -> Condition:
-    whole = _count(group, copies, lambda clique: not _is_breached(clique))
+    whole = _count(group, replicas, lambda clique: not _is_breached(clique))
     breached = whole < group.spec.min_available
+    reason = names.REASON_SUFFICIENT_AVAILABLE_PCSG
     if is_updating:
-        return observation.condition(
-            names.CONDITION_MIN_AVAILABLE_BREACHED,
-            holds=None,
-            reason=names.REASON_UPDATE_IN_PROGRESS,
-            message=f"{whole} copies have their minimum, minimum {group.spec.min_available}",
-        )
+        reason = names.REASON_UPDATE_IN_PROGRESS
+    elif breached:
+        reason = names.REASON_INSUFFICIENT_AVAILABLE_PCSG
     return observation.condition(
         names.CONDITION_MIN_AVAILABLE_BREACHED,
-        holds=breached,
-        reason=names.REASON_INSUFFICIENT_AVAILABLE_PCSG
-        if breached
-        else names.REASON_SUFFICIENT_AVAILABLE_PCSG,
-        message=f"{whole} copies have their minimum, minimum {group.spec.min_available}",
+        holds=None if is_updating else breached,
+        reason=reason,
+        message=f"{whole} replicas meet their minimum, minimum {group.spec.min_available}",
     )
 
 
 def _is_breached(clique: PodClique) -> bool:
-    said = find(_status(clique).conditions, names.CONDITION_MIN_AVAILABLE_BREACHED)
-    return said is not None and said.status == "True"
+    found = find(_status(clique).conditions, names.CONDITION_MIN_AVAILABLE_BREACHED)
+    return found is not None and found.status == "True"
 
 
 def _selector(group: PodCliqueScalingGroup) -> str:

@@ -1,17 +1,17 @@
-"""How far the update of one PodClique or scaling group is, in Grove's fields.
+"""The progress of the update of one PodClique or scaling group, in Grove's fields.
 
-A PodClique's update begins when it is given another template and ends when all its pods have
-it. A scaling group's begins when it is its replica's turn and ends when all copies have the
-current templates. With OnDelete either ends when it begins. These fields tell; nothing is
-decided from them.
+The update of a PodClique starts when it gets another template and ends when all its pods have it.
+That of a scaling group starts when its replica of the set is updated and ends when all its replicas
+have the current templates. With OnDelete both end when they start. Nothing is decided from these
+fields.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core_operator.plan.replicas import GroupFacts
-from core_operator.plan.updates import copies_to_replace
+from core_operator.plan.pods.replicas import GroupFacts
+from core_operator.plan.updates.rolling import replicas_to_replace
 from shared_api import names
 from shared_api.models import (
     JsonObject,
@@ -26,15 +26,15 @@ from shared_api.models import (
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """The templates that a set is on its way to."""
+class TargetRevision:
+    """The templates to which a set is updated."""
 
     set_hash: str
     template_hash: str | None
-    """Of the clique in question."""
+    """That of the clique."""
     is_automatic: bool = True
     selected: tuple[str, ...] = ()
-    """Names of the clique's pods that served and were taken by its update, in their order."""
+    """Names of the clique's ready pods that its update replaced, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,19 @@ class GroupUpdate:
     set_hash: str
     is_automatic: bool
     is_turn: bool
-    """It is the turn of the replica that the group belongs to."""
+    """The replica of the set to which the group belongs is being updated."""
 
 
 def clique_progress(
     podclique: PodClique,
     before: PodCliqueStatus,
-    revision: Revision | None,
+    revision: TargetRevision | None,
     now: datetime,
     *,
     complete: bool,
     outdated: bool,
 ) -> JsonObject:
-    """The fields of a PodClique; `complete` if all its pods exist and have its template."""
+    """Return the fields of a PodClique; `complete` if all its pods exist with its template."""
     if revision is None:
         return {}
     found: JsonObject = {}
@@ -80,24 +80,24 @@ def clique_progress(
     ended = record.update_ended_at
     if ended is None and (complete or not revision.is_automatic):
         ended = moment
-    # Made anew: a field that is taken out of a copy is sent as null, which the server refuses.
-    told = PodCliqueUpdateProgress(
+    # A new object: a field that model_copy removes is sent as null, which the server refuses.
+    progress = PodCliqueUpdateProgress(
         update_started_at=record.update_started_at,
         pod_clique_set_generation_hash=record.pod_clique_set_generation_hash,
         pod_template_hash=record.pod_template_hash,
         **({} if ended is None else {"update_ended_at": ended}),
         **(_selected_pods(record, revision.selected) if ended is None else {}),
     )
-    return {**found, "updateProgress": told.manifest()}
+    return {**found, "updateProgress": progress.manifest()}
 
 
 def _selected_pods(
     record: PodCliqueUpdateProgress, selected: Sequence[str]
 ) -> dict[str, PodsSelectedToUpdate]:
-    """The pod that is being replaced, and those before it; a restart forgets only what it told."""
+    """Return the pod that is being replaced, and those before it; the status survives a restart."""
     before = record.ready_pods_selected_to_update
-    told = () if before is None else (*before.completed, before.current)
-    named = (*told, *(name for name in selected if name not in told))
+    known = () if before is None else (*before.completed, before.current)
+    named = (*known, *(name for name in selected if name not in known))
     if not named:
         return {}
     chosen = PodsSelectedToUpdate(current=named[-1], completed=named[:-1])
@@ -107,23 +107,17 @@ def _selected_pods(
 def group_progress(
     before: PodCliqueScalingGroupStatus, update: GroupUpdate | None, now: datetime
 ) -> JsonObject:
-    """The fields of a scaling group."""
+    """Return the fields of a scaling group."""
     if update is None:
         return {}
     found: JsonObject = {}
-    copies = update.facts.copies
-    complete = all(copy.is_current for copy in copies)
+    complete = all(one.is_current for one in update.facts.replicas)
     if complete and update.facts.available >= update.facts.minimum:
         found["currentPodCliqueSetGenerationHash"] = update.set_hash
     elif before.current_pod_clique_set_generation_hash is not None:
         found["currentPodCliqueSetGenerationHash"] = before.current_pod_clique_set_generation_hash
     record = _record(before, update, now, complete=complete)
     return found if record is None else {**found, "updateProgress": record.manifest()}
-
-
-def is_turn_of(update: GroupUpdate | None) -> bool:
-    """Tell whether the group is being updated now."""
-    return update is not None and update.is_turn
 
 
 def _record(
@@ -141,8 +135,8 @@ def _record(
     ended = record.update_ended_at
     if ended is None and (complete or not update.is_automatic):
         ended = moment
-    cliques = [clique for copy in update.facts.copies for clique in copy.cliques]
-    # Made anew: a field that is taken out of a copy is sent as null, which the server refuses.
+    cliques = [clique for one in update.facts.replicas for clique in one.cliques]
+    # A new object, for the same reason as above.
     return PodCliqueScalingGroupUpdateProgress(
         update_started_at=record.update_started_at,
         pod_clique_set_generation_hash=record.pod_clique_set_generation_hash,
@@ -154,9 +148,9 @@ def _record(
 
 
 def _selected(update: GroupUpdate) -> dict[str, ReplicasSelectedToUpdate]:
-    chosen = copies_to_replace(update.facts) if update.is_turn else frozenset()
+    chosen = replicas_to_replace(update.facts) if update.is_turn else frozenset()
     if not chosen:
         return {}
-    done = tuple(copy.index for copy in update.facts.copies if copy.is_current)
+    done = tuple(one.index for one in update.facts.replicas if one.is_current)
     selected = ReplicasSelectedToUpdate(current=min(chosen), completed=done)
     return {"ready_replica_indices_selected_to_update": selected}

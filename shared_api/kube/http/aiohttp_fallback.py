@@ -17,13 +17,13 @@ from yarl import URL
 from shared_api.kube.access import Access
 from shared_api.kube.errors import BadResponse, ConnectionLost
 from shared_api.kube.http.connection import Answer
-from shared_api.kube.http.pool import Limits, guard
+from shared_api.kube.http.pool import ConnectionLimits, guard
 
 
 class Proxied:
     """Connections to one server."""
 
-    def __init__(self, access: Access, user_agent: str, limits: Limits) -> None:
+    def __init__(self, access: Access, user_agent: str, limits: ConnectionLimits) -> None:
         self._access = access
         self._limits = limits
         self._session = aiohttp.ClientSession(

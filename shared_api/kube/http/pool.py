@@ -22,7 +22,7 @@ _STREAM_ROOM = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """How much, how long, how many at once."""
 
     in_flight: int = 16
@@ -40,7 +40,7 @@ class Limits:
 class Wire:
     """Connections to one server."""
 
-    def __init__(self, access: Access, user_agent: str, limits: Limits) -> None:
+    def __init__(self, access: Access, user_agent: str, limits: ConnectionLimits) -> None:
         url = urlsplit(access.server)
         self._host = url.hostname or ""
         self._port = url.port or (443 if url.scheme == "https" else 80)

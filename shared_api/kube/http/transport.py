@@ -1,37 +1,37 @@
-"""One request, one answer: deadlines, limits and credentials.
+"""Sends one request and returns one answer: deadlines, limits and credentials.
 
-Requests go over `pool`, or over `aiohttp_fallback` where the configuration names a proxy. Every wait
-for the network has a deadline, so slots become free and a burst of requests only queues;
-every answer has a size limit; nothing is looked up in the environment. Transport errors leave
-as members of our own tree. It sends once, twice only after a 401 with new credentials; whether
-to repeat a request is decided in `retry`.
+Requests go over `pool`, or over `aiohttp_fallback` where the configuration names a proxy. Every
+wait for the network has a deadline, so slots become free and a burst only queues. Every answer has
+a size limit. Errors of the network are raised as `KubeError`. A request is sent once, and a second
+time only after a 401 with new credentials; `retry` decides about repeating it. This module must
+not read the environment.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import Protocol, Self
+from typing import Self, TypeAlias
 
 import msgspec
 
 from shared_api.kube.access import Access
 from shared_api.kube.errors import ConnectionLost, KubeError, Timeout, from_response
-from shared_api.kube.http.aiohttp_fallback import Proxied
-from shared_api.kube.http.connection import Answer
+from shared_api.kube.http.aiohttp_fallback import Proxied, ProxiedStream
+from shared_api.kube.http.connection import Answer, Connection
 from shared_api.kube.http.lines import Line, Lines
-from shared_api.kube.http.pool import Limits, Wire
+from shared_api.kube.http.pool import ConnectionLimits, Wire
 from shared_api.kube.http.slots import Slots, Urgency
 
-__all__ = ["JSON_TYPE", "Limits", "Line", "Observer", "Request", "Transport"]
+__all__ = ["JSON_TYPE", "ApiRequest", "ConnectionLimits", "Line", "Observer", "Transport"]
 
 Observer = Callable[[str, str, int, float], None]
-"""Told of each attempt: verb, resource, HTTP code (0 without an answer) and seconds."""
+"""Called for each attempt: verb, resource, HTTP code (0 without an answer) and seconds."""
 
 JSON_TYPE = "application/json"
 ERROR_BODY_LIMIT = 64 * 1024
 
 
-class Request(msgspec.Struct, frozen=True, gc=False):
-    """What goes over the wire, without credentials."""
+class ApiRequest(msgspec.Struct, frozen=True, gc=False):
+    """A request without credentials."""
 
     method: str
     target: str
@@ -43,31 +43,17 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     content_type: str = JSON_TYPE
     accept: str = JSON_TYPE
     repeatable: bool = True
-    """Doing it twice is the same as doing it once."""
+    """Sending it twice has the same effect as sending it once."""
 
 
-class Stream(Protocol):
-    """An answer that is read as it comes."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def retry_after(self) -> str | None: ...
-    @property
-    def location(self) -> str | None: ...
-
-    async def parts(self, deadline: float) -> list[bytes]:
-        """What has come, after waiting for it; nothing is the end of it."""
-
-    def abort(self) -> None:
-        """End it at once."""
+Stream: TypeAlias = Connection | ProxiedStream
 
 
 class Transport:
     """A pool of connections to one API server."""
 
     def __init__(
-        self, access: Access, limits: Limits, observe: Observer | None, user_agent: str
+        self, access: Access, limits: ConnectionLimits, observe: Observer | None, user_agent: str
     ) -> None:
         self._access = access
         self._limits = limits
@@ -86,30 +72,34 @@ class Transport:
         if self._opened is not None:
             await self._opened.close()
 
-    async def send(self, request: Request, urgency: Urgency = Urgency.GO_ON) -> bytes:
+    async def send(self, request: ApiRequest, urgency: Urgency = Urgency.GO_ON) -> bytes:
         """Make one attempt; return the body of a success, raise anything else."""
         started = _now()
         code = 0
         try:
-            async with self._slots.taken(urgency), asyncio.timeout(self._limits.attempt):
-                answer = await self._ask(request)
-                code = answer.status
-                if code < 300:
-                    return answer.body
-                raise from_response(code, answer.body, answer.retry_after, answer.location)
+            await self._slots.acquire(urgency)
+            try:
+                async with asyncio.timeout(self._limits.attempt):
+                    answer = await self._ask(request)
+            finally:
+                self._slots.release()
+            code = answer.status
+            if code < 300:
+                return answer.body
+            raise from_response(code, answer.body, answer.retry_after, answer.location)
         except TimeoutError as error:
             raise Timeout(f"no answer in {self._limits.attempt:g} s") from error
         except OSError as error:
             raise ConnectionLost(str(error)) from error
         finally:
-            self._tell(request, code, started)
+            self._report(request, code, started)
 
     async def batches(
-        self, request: Request, inactivity: float, on_open: Callable[[], None]
+        self, request: ApiRequest, inactivity: float, on_open: Callable[[], None]
     ) -> AsyncGenerator[list[Line], None]:
-        """Open a stream and yield its lines, as many at a time as have come.
+        """Open a stream and yield its lines, as many at a time as have arrived.
 
-        Each line must come whole within `inactivity`.
+        Each line must arrive whole within `inactivity` seconds.
         """
         stream = await self._start_stream(request)
         on_open()
@@ -119,14 +109,14 @@ class Transport:
             while parts := await _next(stream, deadline, inactivity):
                 if whole := lines.cut(parts):
                     yield whole
-                    # From now: the time that the consumer spent inside the yield is its own.
+                    # From now: the time that the consumer needed does not count.
                     deadline = _now() + inactivity
             if lines.is_inside_one:
                 raise ConnectionLost("the stream ended in the middle of a line")
         finally:
             stream.abort()
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, request: ApiRequest) -> Answer:
         authorization = await self._access.current()
         answer = await self._attempt(request, authorization)
         if answer.status == 401 and await self._access.renew(authorization):
@@ -134,11 +124,11 @@ class Transport:
             answer = await self._attempt(request, self._access.authorization)
         return answer
 
-    async def _attempt(self, request: Request, authorization: str | None) -> Answer:
+    async def _attempt(self, request: ApiRequest, authorization: str | None) -> Answer:
         headers = _headers(request, authorization)
         return await self._way.exchange(request.method, request.target, headers, request.body)
 
-    async def _start_stream(self, request: Request) -> Stream:
+    async def _start_stream(self, request: ApiRequest) -> Stream:
         started = _now()
         code = 0
         try:
@@ -153,9 +143,9 @@ class Transport:
         except OSError as error:
             raise ConnectionLost(str(error)) from error
         finally:
-            self._tell(request, code, started)
+            self._report(request, code, started)
 
-    async def _open(self, request: Request) -> Stream:
+    async def _open(self, request: ApiRequest) -> Stream:
         authorization = await self._access.current()
         stream = await self._begin(request, authorization)
         if stream.status != 401:
@@ -171,7 +161,7 @@ class Transport:
         self._way.forget()
         return await self._begin(request, self._access.authorization)
 
-    async def _begin(self, request: Request, authorization: str | None) -> Stream:
+    async def _begin(self, request: ApiRequest, authorization: str | None) -> Stream:
         return await self._way.stream(request.target, _headers(request, authorization))
 
     @property
@@ -180,7 +170,7 @@ class Transport:
             raise RuntimeError("use the client as an async context manager")
         return self._opened
 
-    def _tell(self, request: Request, code: int, started: float) -> None:
+    def _report(self, request: ApiRequest, code: int, started: float) -> None:
         if self._observe is not None:
             self._observe(request.verb, request.resource, code, _now() - started)
 
@@ -195,7 +185,7 @@ async def _next(stream: Stream, deadline: float, inactivity: float) -> list[byte
 
 
 async def _failure(stream: Stream, deadline: float) -> KubeError:
-    """What a refusal says; as much of it as a refusal should need."""
+    """Return the error of a refused stream, from the first bytes of its body."""
     body = b""
     try:
         while len(body) < ERROR_BODY_LIMIT and (parts := await stream.parts(deadline)):
@@ -206,7 +196,7 @@ async def _failure(stream: Stream, deadline: float) -> KubeError:
     return from_response(stream.status, refusal, stream.retry_after, stream.location)
 
 
-def _headers(request: Request, authorization: str | None) -> dict[str, str]:
+def _headers(request: ApiRequest, authorization: str | None) -> dict[str, str]:
     headers = {"Accept": request.accept}
     if request.body is not None:
         headers["Content-Type"] = request.content_type

@@ -7,24 +7,25 @@ are equal), and no ownership (neither side has a field that the other lacks). So
 question "would this write change anything" is answered from a watch event, also right after
 a start, without an annotation and without asking the server.
 
-Many versions are replaced before anybody asks, so the bytes are kept until then, within a
-budget (`unread`); afterwards only the fingerprints are. The answer errs to one side: where
-the server rewrites a value that it stores (defaults inside an atomic list, another spelling
-of a quantity), fingerprints differ though nothing would change, and a write that changes
-nothing is sent.
+A fingerprint costs many times what decoding does, and most versions are replaced before one is
+needed. So the bytes are kept until then, of the newest versions only; afterwards only the
+fingerprints are. The answer errs to one side: where the server rewrites a value that it stores
+(defaults inside an atomic list, another spelling of a quantity), fingerprints differ although
+nothing would change, and a write that changes nothing is sent.
 """
 
 import functools
 import hashlib
+import weakref
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import msgspec
 
-from shared_api.kube.codec import codec_for, share
+from shared_api.kube.codec import codec_for, share_memory
 from shared_api.runtime.watching.owners import Owner, controller_of, refers_to
 from shared_api.runtime.watching.predicates import ObjectMetadata, Watched
-from shared_api.runtime.watching.unread import Unread
 
 W = TypeVar("W", bound=Watched)
 
@@ -35,8 +36,9 @@ _CONTAINERS = frozenset((dict, list, tuple))
 
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-# As much as about ten thousand objects have. Beyond that all are read, asked about or not.
-_UNREAD = Unread(32 * 1024 * 1024)
+_UNREAD: "deque[weakref.ref[Applied[Any]]]" = deque()
+_MAX_UNREAD = 8192
+"""So many versions keep their bytes, about 32 MiB. The oldest is then read, if it still exists."""
 
 
 class _Applied(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -74,12 +76,12 @@ class Applied(Generic[W]):
         found = cls(cast("W", codec_for(cls.into).fit(json_data)), {})
         if cls.by is None or cls.by.encode() in json_data:
             found._body = json_data
-            _UNREAD.keep(found, len(json_data))
+            _keep_unread(found)
         return found
 
-    def share_with(self, held: "Applied[W] | None") -> None:
-        """Keep once what is kept twice, before anybody else sees this object."""
-        share(self.object, None if held is None else held.object)
+    def share_memory(self) -> None:
+        """Let the object share memory with others."""
+        share_memory(self.object)
 
     @property
     def metadata(self) -> ObjectMetadata:
@@ -100,6 +102,12 @@ class Applied(Generic[W]):
                 if entry.operation == "Apply":
                     self.fingerprint(entry.manager, entry.subresource)
             self._body = None
+
+
+def _keep_unread(value: Applied[Any]) -> None:
+    _UNREAD.append(weakref.ref(value))
+    if len(_UNREAD) > _MAX_UNREAD and (oldest := _UNREAD.popleft()()) is not None:
+        oldest.read()
 
 
 @functools.cache

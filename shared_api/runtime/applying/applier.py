@@ -8,7 +8,7 @@ One field manager per controller. The rules, in this order:
 * An object that is there must be controlled by our owner, else it is left alone.
 * What would change nothing is not sent. That is so if the live object carries exactly what
   we want (see `applied_fields`), or is as the server left it when we last applied the same
-  manifest (see `answers`); the second catches what the server rewrites. A caller who knows
+  manifest (see `last_applied`); the second catches what the server rewrites. A caller who knows
   better for his projection passes `unchanged`.
 * The rest is applied with the UID that we looked at, so that a name which was reused or an
   object which went away is an error and not a new object; forced only where our owner
@@ -28,8 +28,8 @@ from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.unreadable import Unreadable
-from shared_api.runtime.applying.answers import Answers
 from shared_api.runtime.applying.applied_fields import Applied, fingerprint, was_taken
+from shared_api.runtime.applying.last_applied import LastApplied
 from shared_api.runtime.applying.targets import Behalf, NotOurs, OwnershipConflict, Target, Written
 from shared_api.runtime.leading.fence import Fence, Unfenced, permitted
 from shared_api.runtime.reconciling.outcome import WaitForEvent
@@ -64,7 +64,7 @@ class Applier:
         self._pending = pending
         self._written = telemetry.written(field_manager)
         self._fence = fence or Unfenced()
-        self._answers = Answers(field_manager)
+        self._last_applied = LastApplied(field_manager)
         self._followed: set[object] = set()
         self._parallel = parallel
 
@@ -225,7 +225,7 @@ class Applier:
         # What is cached without fingerprints is never compared with what was applied.
         wanted = _wanted(target, manifest) if isinstance(observed, Applied) else None
         if (
-            self._answers.is_unchanged(observed, wanted, subresource)
+            self._last_applied.is_unchanged(observed, wanted, subresource)
             if wanted is not None
             else target.unchanged is not None
             and not isinstance(observed, Unreadable)
@@ -239,7 +239,6 @@ class Applier:
             wanted,
             force=behalf.force or is_ours,
             subresource=subresource,
-            observed=observed,
         )
         await self._send(target, manifest, behalf, terms)
         return self._count(target, Written.APPLIED)
@@ -248,10 +247,12 @@ class Applier:
         self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, terms: "_Terms"
     ) -> None:
         child = _key(manifest)
-        kind = (target.resource, terms.subresource)
         body = {**manifest, "metadata": {**_metadata(manifest), terms.field: terms.value}}
         own_writes = target.cache.own_writes if terms.subresource == "status" else None
         version: str | None = None
+        # Without fingerprints nothing is compared, and the metadata is enough.
+        into: type[Applied[PartialObject] | PartialObject]
+        into = PartialObject if terms.wanted is None else self._last_applied.into
         if own_writes is not None:
             own_writes.begin(terms.value)
         try:
@@ -262,7 +263,7 @@ class Applier:
                     field_manager=self._manager,
                     force=terms.force,
                     subresource=terms.subresource or None,
-                    into=self._answers.into(kind) if terms.wanted else PartialObject,
+                    into=into,
                 )
             version = answer.metadata.resource_version or ""
         except Conflict as error:
@@ -279,15 +280,15 @@ class Applier:
                 seen = None if shown is None else shown.metadata.resource_version
                 own_writes.end(terms.value, version, seen)
         self._pending.wrote(behalf.key, target.cache, child, version)
-        if terms.wanted is not None:
-            self._answers.remember(kind, answer, terms.wanted, terms.observed)
+        if terms.wanted is not None and isinstance(answer, Applied):
+            self._last_applied.remember(answer, terms.wanted, terms.subresource)
             if target.cache not in self._followed:
                 self._followed.add(target.cache)
                 target.cache.subscribe(self._forget_the_gone)
 
     def _forget_the_gone(self, old: Watched | None, new: Watched | None) -> None:
         if new is None and old is not None:
-            self._answers.forget(old.metadata.uid or "")
+            self._last_applied.forget(old.metadata.uid or "")
 
     def _count(self, target: Target[W], written: Written) -> Written:
         self._written(target.resource.plural, written.value)
@@ -305,7 +306,6 @@ class _Terms:
     """The fingerprint of the manifest, where fingerprints are compared."""
     force: bool = False
     subresource: str = ""
-    observed: Watched | None = None
 
 
 def _wanted(target: Target[W], manifest: Mapping[str, object]) -> bytes | None:

@@ -41,7 +41,7 @@ class LeadershipLost(Exception):  # noqa: N818 - it is a fact, not a fault
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class ElectionTiming:
     """How long things may take; the defaults are those of other controllers."""
 
     duration: float = 15.0
@@ -70,10 +70,10 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ElectionOptions:
     """How an election is held in this process."""
 
-    timing: Timing = field(default_factory=Timing)
+    timing: ElectionTiming = field(default_factory=ElectionTiming)
     clock: Clock = SYSTEM
     switch: Switch = field(default_factory=NoSwitch)
     """A process that does nothing but lead wants a `DeadMansSwitch`."""
@@ -89,9 +89,9 @@ class Elector:
         identity: str,
         telemetry: Telemetry,
         *,
-        terms: Terms | None = None,
+        terms: ElectionOptions | None = None,
     ) -> None:
-        terms = terms or Terms()
+        terms = terms or ElectionOptions()
         clock = terms.clock
         self.identity = identity
         self._timing = terms.timing

@@ -1,7 +1,4 @@
-"""A token bucket: bursts are fine, a steady stream is not.
-
-It owns arithmetic only; the clock comes in, and waiting is up to the caller.
-"""
+"""A token bucket: a rate limit that allows bursts. The caller waits."""
 
 from shared_api.runtime.clock import SYSTEM, Clock
 
@@ -17,14 +14,14 @@ class Budget:
         self._at = self._now()
 
     def spend(self) -> bool:
-        """Take one, if there is one."""
+        """Take a token, if there is one."""
         if self.wait() > 0:
             return False
         self._left -= 1.0
         return True
 
     def wait(self) -> float:
-        """Seconds until there is one."""
+        """Return the seconds until there is a token."""
         now = self._now()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now

@@ -1,8 +1,8 @@
-"""The ready keys of a queue, in the order in which they are due to be worked on.
+"""The ready keys of a queue, in the order in which workers take them.
 
-The highest priority goes first. Inside a priority the namespaces take turns, and inside a
-namespace the order is first in, first out; so a namespace with ten thousand keys delays
-another one by a single key. Every operation takes constant time.
+The highest priority is first. Inside a priority the namespaces take turns; inside a namespace the
+order is first in, first out. So a namespace with ten thousand keys delays another one by a single
+key. Every operation takes constant time.
 """
 
 import enum
@@ -14,18 +14,18 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Priority(enum.IntEnum):
-    """How urgent a key is; the highest wins."""
+    """The priority of a key; the highest is first."""
 
     RESYNC = 0
-    """Nobody is waiting: initial lists and periodic checks."""
+    """Initial lists and periodic checks."""
     EVENT = 1
-    """Something that we watch has moved."""
+    """A watched object changed."""
     USER = 2
-    """Somebody changed what they want."""
+    """A user changed a spec, or created or deleted an object."""
 
 
 class Lanes(Generic[K]):
-    """Keys by priority, then by turn, then by arrival."""
+    """Keys by priority, then by namespace in turn, then by arrival."""
 
     def __init__(self, turn_of: Callable[[K], str]) -> None:
         self._turn_of = turn_of
@@ -33,13 +33,13 @@ class Lanes(Generic[K]):
         self._sizes: dict[int, int] = {}
 
     def push(self, key: K, priority: int) -> None:
-        """Put a key at the end of its namespace's line."""
+        """Add a key behind the others of its namespace."""
         lane = self._lanes.setdefault(priority, OrderedDict())
         lane.setdefault(self._turn_of(key), OrderedDict())[key] = None
         self._sizes[priority] = self._sizes.get(priority, 0) + 1
 
     def pop(self) -> K | None:
-        """Take the key whose turn it is; its namespace goes to the back."""
+        """Take the next key; its namespace goes behind the others."""
         if not self._lanes:
             return None
         priority = max(self._lanes)
@@ -52,7 +52,7 @@ class Lanes(Generic[K]):
         return key
 
     def remove(self, key: K, priority: int) -> None:
-        """Take a key out of its line."""
+        """Remove a key."""
         lane = self._lanes[priority]
         turn = self._turn_of(key)
         del lane[turn][key]
@@ -61,7 +61,7 @@ class Lanes(Generic[K]):
         self._shrink(priority)
 
     def sizes(self) -> Mapping[int, int]:
-        """How many keys each priority holds."""
+        """Return the number of keys by priority."""
         return dict(self._sizes)
 
     def _shrink(self, priority: int) -> None:

@@ -1,12 +1,10 @@
 """The keyed work queue between the caches and the workers.
 
-It owns when a key is worked on, and knows nothing about what a key means. A key is in at
-most one place: *ready*, *waiting* for its time, or *processing*; what is added while a key
-is processed becomes due when it is done. So no key is ever worked on twice at once, and no
-wake-up is lost. Of several adds the highest priority and the shortest delay win; the order
-of ready keys is that of `lanes`. Nothing polls: getters sleep until a key is added or the
-next delay ends. A closed queue keeps what is added for whoever opens it, but no more than
-there is: keys that name nothing any more are let go, or a standby of months would hold them all.
+It owns when a key is reconciled and must not know what a key means. A key is in at most one state:
+*ready*, *waiting* for its time, or *processing*. A key that is added while it is processed becomes
+due when that ends. So no key is processed twice at once, and no add is lost. Of several adds the
+highest priority and the shortest delay win; `lanes` orders ready keys. Nothing polls. A closed
+queue, that of a standby, keeps keys for the next leader, but drops those whose objects are gone.
 """
 
 import asyncio
@@ -25,7 +23,7 @@ from shared_api.runtime.queueing.lanes import Lanes, Priority
 K = TypeVar("K", bound=Hashable)
 
 _FEW = 1024
-"""Keys that a closed queue holds without asking whether they still name something."""
+"""A closed queue with fewer keys does not check whether their objects exist."""
 
 
 class QueueClosed(Exception):  # noqa: N818 - it is a state, not a failure
@@ -33,7 +31,7 @@ class QueueClosed(Exception):  # noqa: N818 - it is a state, not a failure
 
 
 class QueueMetrics:
-    """What a queue reports about itself; here, to nobody."""
+    """What a queue measures; this class discards it."""
 
     def added(self) -> None:
         """Count one add, merged or not."""
@@ -54,7 +52,7 @@ class _Entry:
     due: float
     ready: bool = False
     timer: int = -1
-    """Tells its timer from those that an earlier wish for the same key has left behind."""
+    """The number of the current timer; timers of earlier, longer delays are ignored."""
 
     def merge(self, priority: int, due: float) -> None:
         self.priority = max(self.priority, priority)
@@ -97,9 +95,9 @@ class Queue(Generic[K]):
         self._many = _FEW
 
     def add(self, key: K, *, priority: int | None = None, delay: float = 0.0) -> None:
-        """Ask for a key to be worked on, now or after a delay.
+        """Add a key, now or after a delay.
 
-        Without a priority it is that of the work on this key now, else that of an event.
+        Without a priority a key in work keeps its own; another key gets that of an event.
         """
         self._metrics.added()
         now = self._now()
@@ -115,7 +113,7 @@ class Queue(Generic[K]):
             work.again.merge(priority, due)
 
     def retry(self, key: K, *, at_least: float = 0.0) -> float:
-        """Add a key that failed, after its back-off; tell the delay."""
+        """Add a key that failed, after its back-off; return the delay."""
         self._failures[key] = failures = self._failures.get(key, 0) + 1
         delay = max(at_least, self._backoff.delay(failures))
         self._metrics.retried()
@@ -123,7 +121,7 @@ class Queue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Start the back-off of a key afresh."""
+        """Reset the back-off of a key."""
         self._failures.pop(key, None)
 
     def take(self) -> K | None:
@@ -138,7 +136,7 @@ class Queue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Give a key back after work; what was added meanwhile becomes due."""
+        """End the work on a key; if it was added meanwhile, it becomes due."""
         work = self._processing.pop(key)
         now = self._now()
         self._metrics.finished(now - work.since)
@@ -157,43 +155,43 @@ class Queue(Generic[K]):
             try:
                 await getter
             except asyncio.CancelledError:
-                # A wake-up that reached a getter in its last moment belongs to another one.
+                # A getter that was notified and cancelled at once passes the notification on.
                 if not getter.cancelled():
-                    self._wake()
+                    self._notify()
                 raise
         return key
 
     def close(self) -> None:
-        """Give out no more keys; those being processed may finish."""
+        """Give out no more keys; keys in work may finish."""
         self._closed = True
-        self._silence_alarm()
+        self._cancel_alarm()
         while self._getters:
-            self._wake()
+            self._notify()
 
     def reopen(self) -> None:
-        """Give out keys again, with everything that was added in between."""
+        """Give out keys again, also those that were added meanwhile."""
         self._closed = False
         self._many = _FEW
 
     def __len__(self) -> int:
-        """How many keys are ready or wait for their time."""
+        """Return how many keys are ready or wait for their time."""
         return len(self._entries)
 
     def depth(self) -> Mapping[int, int]:
-        """How many keys are ready, by priority."""
+        """Return how many keys are ready, by priority."""
         self._promote(self._now())
         return self._ready.sizes()
 
     def waiting(self) -> int:
-        """How many keys wait for their time."""
+        """Return how many keys wait for their time."""
         return len(self._entries) - sum(self.depth().values())
 
     def timers(self) -> int:
-        """How many timers are set, those that were overtaken included."""
+        """Return how many timers are set, also those that are ignored."""
         return len(self._timers)
 
     def processing(self) -> Mapping[K, float]:
-        """The keys being processed, and for how long."""
+        """Return the keys in work, and for how long."""
         now = self._now()
         return {key: now - work.since for key, work in self._processing.items()}
 
@@ -201,7 +199,7 @@ class Queue(Generic[K]):
         entry = self._entries.get(key)
         if entry is None:
             if self._closed and len(self._entries) >= self._many:
-                self._let_go()
+                self._drop_gone()
             entry = self._entries[key] = _Entry(priority, due)
         elif entry.ready:
             if priority > entry.priority:
@@ -219,8 +217,8 @@ class Queue(Generic[K]):
         else:
             self._set_timer(key, entry)
 
-    def _let_go(self) -> None:
-        """Drop keys that name nothing, and look again when there are twice as many as are left."""
+    def _drop_gone(self) -> None:
+        """Drop keys whose objects are gone; check again when the rest has doubled."""
         for key in [key for key in self._entries if not self._exists(key)]:
             entry = self._entries.pop(key)
             if entry.ready:
@@ -230,11 +228,11 @@ class Queue(Generic[K]):
     def _make_ready(self, key: K, entry: _Entry) -> None:
         entry.ready = True
         self._ready.push(key, entry.priority)
-        self._wake()
+        self._notify()
 
     def _set_timer(self, key: K, entry: _Entry) -> None:
-        # A shortened delay leaves its longer timer behind. Without this a key that is
-        # woken often and asks for a far re-check each time would fill the heap.
+        # A shorter delay leaves the longer timer in the heap. Without this, a key that is added
+        # often and requeued far ahead each time would fill the heap.
         if len(self._timers) > 64 and len(self._timers) > 2 * len(self._entries):
             self._timers = [
                 (other.due, other.timer, waiting)
@@ -255,14 +253,14 @@ class Queue(Generic[K]):
                 self._make_ready(key, entry)
 
     def _set_alarm(self) -> None:
-        # One that rings too early sets itself anew, which is cheaper than moving it each time.
+        # An alarm that rings too early is set again, which is cheaper than moving it each time.
         if self._timers and self._timers[0][0] < self._alarm_at:
-            self._silence_alarm()
+            self._cancel_alarm()
             self._alarm_at = self._timers[0][0]
             delay = max(0.0, self._alarm_at - self._now())
             self._alarm = asyncio.get_running_loop().call_later(delay, self._on_alarm)
 
-    def _silence_alarm(self) -> None:
+    def _cancel_alarm(self) -> None:
         self._alarm_at = math.inf
         if self._alarm is not None:
             self._alarm.cancel()
@@ -274,7 +272,7 @@ class Queue(Generic[K]):
         if self._getters:
             self._set_alarm()
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         while self._getters:
             getter = self._getters.popleft()
             if not getter.done():

@@ -1,1 +1,1 @@
-"""Workers that take keys from a queue, and what the end of a reconcile means."""
+"""Controllers: the table of watches, the workers, and what the end of a reconcile means."""

@@ -1,21 +1,20 @@
-"""Workers that take keys from a queue and reconcile them, one key never twice at once.
+"""Workers that take keys from a queue and reconcile them; no key is reconciled twice at once.
 
-A reconciler gets a key, reads the caches and makes the world as it should be; it learns
-nothing about what woke it. This module owns everything around that call: the barrier (a
-key whose own writes are not visible yet is parked until they are), the deadline, the
-verdict on errors, metrics and the keys in every log line. It catches every `Exception`, so
-that a defect in one reconcile delays one key and stops nothing.
+A reconciler gets a key and reads the caches; it must not know which change added the key. This
+module owns everything around that call: a key whose own writes are not visible yet is parked until
+they are, a reconcile has a deadline, errors decide about the retry, and metrics and log lines name
+the key. It catches every `Exception`, so a defect in one reconcile delays one key only.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, Protocol
 
 import structlog
 
-from shared_api.kube.errors import Verdict
+from shared_api.kube.errors import ErrorAction
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.logs import IN_WORK
@@ -37,29 +36,42 @@ from shared_api.runtime.telemetry.metrics import Telemetry
 
 log = structlog.stdlib.get_logger(__name__)
 
-Reconcile: TypeAlias = Callable[[ObjectKey], Awaitable[Result | None]]
+
+class Reconciler(Protocol):
+    """What a controller calls."""
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Make one object as it should be; read the caches, not the server."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How many at once, how long, and how soon again."""
+class Watch:
+    """One row of the table of a controller: which change adds which keys to its queue."""
+
+    relation: str
+    """`for`, `owns`, `watches`, `overwritten`, `unreadable` or `receives`."""
+    source: str
+    """The name of the cache or channel."""
+    keys: Callable[[Any], Iterable[ObjectKey]]
+    when: Callable[[Any, Any], bool] | None = None
+    delay: float | Callable[[Any], float] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """How a controller works, and on which keys."""
 
     workers: int = 4
     deadline: float = 30.0
     """Seconds after which a reconcile is cut off."""
     recheck: float = 60.0
-    """Seconds after which a key that waits for an event is looked at anyway."""
+    """Seconds after which a key that waits for an event is reconciled anyway."""
     backoff: Backoff = field(default_factory=Backoff)
-
-
-@dataclass(frozen=True, slots=True)
-class Subjects:
-    """What the keys of a controller name."""
-
     exists: Callable[[ObjectKey], bool] = lambda _: True
-    """Tells whether a key still names something; others are not kept while nobody works."""
+    """Whether the object of a key exists; the queue of a standby drops other keys."""
     first: Callable[[], Iterable[ObjectKey]] = tuple
-    """Names the keys to begin with, each time that work begins."""
+    """The keys to begin with, each time that this process becomes the leader."""
+    watches: tuple[Watch, ...] = ()
 
 
 class Controller:
@@ -68,27 +80,27 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconcile: Reconcile,
+        reconciler: Reconciler,
+        pending: PendingWrites,
         telemetry: Telemetry,
         *,
-        pace: Pace | None = None,
+        options: ControllerOptions | None = None,
         clock: Clock = SYSTEM,
-        subjects: Subjects | None = None,
     ) -> None:
         self.name = name
-        self._subjects = subjects or Subjects()
-        self.pending = PendingWrites()
-        self._reconcile = reconcile
-        self._pace = pace or Pace()
+        self._pending = pending
+        self._reconciler = reconciler
+        self._options = options or ControllerOptions()
+        self.watches = self._options.watches
         self._clock = clock
-        self._metrics = telemetry.controller(name, self._pace.workers)
+        self._metrics = telemetry.controller(name, self._options.workers)
         self._parked: dict[ObjectKey, asyncio.Task[None]] = {}
         self.queue: Queue[ObjectKey] = Queue(
             lambda key: key.namespace,
-            backoff=self._pace.backoff,
+            backoff=self._options.backoff,
             clock=clock,
             metrics=telemetry.queue(name),
-            exists=self._subjects.exists,
+            exists=self._options.exists,
         )
         self.queue.close()
         telemetry.watch_queue(name, self.queue)
@@ -97,14 +109,14 @@ class Controller:
         )
 
     async def run(self) -> None:
-        """Work until cancelled or drained; a key whose work was cut short stays queued."""
-        for key in self._subjects.first():
+        """Reconcile until cancelled or drained; a key that was cut off stays queued."""
+        for key in self._options.first():
             self.queue.add(key, priority=Priority.USER)
         self.queue.reopen()
         try:
             async with asyncio.TaskGroup() as parking:
                 async with asyncio.TaskGroup() as workers:
-                    for _ in range(self._pace.workers):
+                    for _ in range(self._options.workers):
                         workers.create_task(self._work(parking))
                 for task in self._parked.values():
                     task.cancel()
@@ -112,7 +124,7 @@ class Controller:
             self.queue.close()
 
     def drain(self) -> None:
-        """Take no further keys; `run` returns when those in work are done."""
+        """Take no more keys; `run` returns when the keys in work are done."""
         self.queue.close()
 
     async def _work(self, parking: asyncio.TaskGroup) -> None:
@@ -120,19 +132,19 @@ class Controller:
             while True:
                 key = await self.queue.get()
                 try:
-                    if self.pending.is_settled(key):
+                    if self._pending.is_settled(key):
                         await self._process(key)
                     elif key not in self._parked:
                         self._park(key, parking)
                 except BaseException:
-                    # Cut short, not finished: whoever runs next must begin with it.
+                    # It was cut off: the next leader must begin with it.
                     self.queue.add(key)
                     raise
                 finally:
                     self.queue.done(key)
 
     def _park(self, key: ObjectKey, parking: asyncio.TaskGroup) -> None:
-        # A parked key holds no worker: a watch that lags must not stop the other keys.
+        # A parked key occupies no worker: a watch that lags must not stop other keys.
         task = self._parked[key] = parking.create_task(self._until_settled(key))
         task.add_done_callback(lambda _: self._unpark(key))
 
@@ -143,8 +155,8 @@ class Controller:
     async def _until_settled(self, key: ObjectKey) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._pace.recheck):
-                    return await self.pending.settled(key)
+                async with asyncio.timeout(self._options.recheck):
+                    return await self._pending.settled(key)
             log.warning("own writes are not visible yet", object=str(key), controller=self.name)
 
     async def _process(self, key: ObjectKey) -> None:
@@ -163,22 +175,22 @@ class Controller:
             self._metrics.seconds.observe(self._clock.monotonic() - started)
 
     async def _call(self, key: ObjectKey) -> Result | Exception:
-        deadline = asyncio.timeout(self._pace.deadline)
+        deadline = asyncio.timeout(self._options.deadline)
         try:
             async with deadline:
-                return await self._reconcile(key) or DONE
+                return await self._reconciler.reconcile(key) or DONE
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Not our cancellation but one that leaked out of the reconciler.
+            # Not our cancellation: one that leaked out of the reconciler.
             return RuntimeError("the reconciler was cancelled from inside").with_traceback(
                 error.__traceback__
             )
         except Exception as error:  # noqa: BLE001 - the one place that may; see above
             if deadline.expired():
                 self._metrics.timeouts.inc()
-                return Retry(f"cut off after {self._pace.deadline:g} s")
+                return Retry(f"cut off after {self._options.deadline:g} s")
             return error
 
     def _succeeded(self, key: ObjectKey, result: Result) -> None:
@@ -197,19 +209,23 @@ class Controller:
             self._metrics.panics.inc()
         trace = None if expected else error
         match verdict_of(error):
-            case Verdict.RETRY:
+            case ErrorAction.RETRY:
                 delay = self.queue.retry(key, at_least=earliest_retry(error))
                 log.warning(
                     "reconcile failed", error=describe(error), retry_in=delay, exc_info=trace
                 )
-            case Verdict.WAIT_FOR_EVENT:
-                # The event may already have come and been judged no news: look again, late.
+            case ErrorAction.WAIT_FOR_EVENT:
+                # The event may have come already, and a predicate ignored it: check again later.
                 self.queue.forget(key)
                 within = error.within if isinstance(error, WaitForEvent) else None
-                delay = self._pace.backoff.shorten(self._pace.recheck) if within is None else within
+                delay = (
+                    self._options.backoff.shorten(self._options.recheck)
+                    if within is None
+                    else within
+                )
                 self.queue.add(key, priority=Priority.RESYNC, delay=delay)
                 log.info("reconcile waits for an event", error=describe(error))
-            case Verdict.TERMINAL:
+            case ErrorAction.TERMINAL:
                 self.queue.forget(key)
                 self._metrics.terminal.inc()
                 log.error("reconcile failed for good", error=describe(error))

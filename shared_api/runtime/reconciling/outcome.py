@@ -1,70 +1,67 @@
 """How a reconcile ends, and what follows from it.
 
-A reconciler returns a `Result` or raises. Errors of the API client are judged by
-`errors.classify`; the three exceptions here let a reconciler say it itself. Whatever else
-is raised is a defect in the reconciler, and is retried with back-off.
+A reconciler returns a `Result` or raises. `errors.classify` decides about errors of the API client;
+the three exceptions here let a reconciler decide. Every other exception is a defect in the
+reconciler and is retried with back-off.
 """
 
 from dataclasses import dataclass
 
-from shared_api.kube.errors import KubeError, Verdict, classify
+from shared_api.kube.errors import ErrorAction, KubeError, classify
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A reconcile that went well."""
+    """A reconcile that succeeded."""
 
     requeue_after: float | None = None
-    """Seconds after which to look again, for what no event announces."""
+    """Seconds after which to reconcile again, where no event will add the key."""
 
 
 DONE = Result()
 
 
-class Retry(Exception):  # noqa: N818 - it tells what to do
-    """Try again with back-off, and not before `after` seconds."""
+class Retry(Exception):  # noqa: N818 - it names the action
+    """Try again with back-off, not before `after` seconds."""
 
     def __init__(self, message: str, *, after: float = 0.0) -> None:
         super().__init__(message)
         self.after = after
 
 
-class Terminal(Exception):  # noqa: N818 - it tells what to do
-    """Only a change of the object can help; wait for one."""
+class Terminal(Exception):  # noqa: N818 - it names the action
+    """Only a change of the object can help."""
 
 
-class WaitForEvent(Exception):  # noqa: N818 - it tells what to do
-    """Something that is watched will change; that event comes back here.
-
-    `within` is the number of seconds after which to look again if no event comes.
-    """
+class WaitForEvent(Exception):  # noqa: N818 - it names the action
+    """An event of a watched object will add the key again, at the latest after `within` seconds."""
 
     def __init__(self, message: str, *, within: float | None = None) -> None:
         super().__init__(message)
         self.within = within
 
 
-def verdict_of(error: BaseException) -> Verdict:
-    """What to do after this error; of a group, what its most hopeful member asks for."""
+def verdict_of(error: BaseException) -> ErrorAction:
+    """Return what to do after this error; a group is retried if one member is."""
     match error:
         case Terminal():
-            return Verdict.TERMINAL
+            return ErrorAction.TERMINAL
         case WaitForEvent():
-            return Verdict.WAIT_FOR_EVENT
+            return ErrorAction.WAIT_FOR_EVENT
         case BaseExceptionGroup():
             verdicts = {verdict_of(member) for member in error.exceptions}
-            for verdict in (Verdict.RETRY, Verdict.WAIT_FOR_EVENT):
+            for verdict in (ErrorAction.RETRY, ErrorAction.WAIT_FOR_EVENT):
                 if verdict in verdicts:
                     return verdict
-            return Verdict.TERMINAL
+            return ErrorAction.TERMINAL
         case KubeError():
             return classify(error)
         case _:
-            return Verdict.RETRY
+            return ErrorAction.RETRY
 
 
 def earliest_retry(error: BaseException) -> float:
-    """The seconds that the server or the reconciler asks us to stay away."""
+    """Return the seconds that the server or the reconciler asks us to wait."""
     match error:
         case Retry():
             return error.after
@@ -76,14 +73,14 @@ def earliest_retry(error: BaseException) -> float:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Tell an error that the world caused from a defect in our code."""
+    """Tell an expected error from a defect in our code."""
     if isinstance(error, BaseExceptionGroup):
         return all(is_expected(member) for member in error.exceptions)
     return isinstance(error, KubeError | Retry | Terminal | WaitForEvent)
 
 
 def describe(error: BaseException) -> str:
-    """One line for a log, with the members of a group."""
+    """Return one line for a log, with the first members of a group."""
     if isinstance(error, BaseExceptionGroup):
         shown = "; ".join(describe(member) for member in error.exceptions[:3])
         return f"{error.message}: {shown}"

@@ -1,10 +1,9 @@
-"""Many similar calls, carefully: one first, and more only as they succeed.
+"""Slow start for many similar calls: one first, and more only while they succeed.
 
-Each success admits two more, up to a limit, so a request that the server always refuses
-(quota, a broken template) is refused once and not a thousand times. After a failure nothing
-new is begun, but what runs may finish: a write that is cut off leaves us not knowing
-whether it happened. An item is asked for only when its turn comes, so that thousands of
-manifests are never held at once.
+Each success admits two more calls, up to a limit. A request that the server always refuses (quota,
+a broken template) is refused once, not a thousand times. After a failure no call begins, but
+running calls may finish: nobody knows whether a write that was cut off happened. An item is taken
+from the iterator only when its turn comes, so thousands of manifests are never in memory at once.
 """
 
 import asyncio
@@ -25,14 +24,14 @@ async def slow_start(
     limit: int,
     first: int = 1,
 ) -> None:
-    """Call for every item, or raise what went wrong: one error, or a group of them.
+    """Call for every item; raise the error, or a group of the errors.
 
-    `first` is how many begin at once, for calls that are known to be welcome.
+    `first` is how many calls begin at once.
     """
     left = iter(items)
     few = list(islice(left, 2))
     if len(few) <= 1:
-        # Most often there is nothing to do, or one thing, which needs no task of its own.
+        # Most often there is at most one item, which needs no task of its own.
         for item in few:
             await call(item)
         return
@@ -47,7 +46,7 @@ async def slow_start(
 
 
 class _Calls(Generic[T]):
-    """The calls under way. Functions that name each other would be a circle, and outlive the work."""
+    """The calls that run. Closures that refer to each other would be a cycle and outlive the work."""
 
     def __init__(
         self,
@@ -65,13 +64,13 @@ class _Calls(Generic[T]):
         self._running = 0
 
     def admit(self, count: int) -> None:
-        """Begin so many more, as far as there are some and nothing went wrong."""
+        """Begin so many more calls, unless one failed."""
         while count and not self.errors and self._running < self._limit:
             try:
                 item = next(self._left)
             except StopIteration:
                 return
-            except Exception as error:  # noqa: BLE001 - raised as soon as what runs has finished
+            except Exception as error:  # noqa: BLE001 - raised when the running calls have ended
                 self.errors.append(error)
                 return
             self._running += 1

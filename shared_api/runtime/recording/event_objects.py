@@ -5,10 +5,11 @@ two, and a namespace also for what has none.
 """
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from shared_api.kube.resources import EVENTS
 from shared_api.runtime.clock import micro_time
+from shared_api.runtime.watching.predicates import ObjectMetadata
 
 EventType = Literal["Normal", "Warning"]
 NOTE_BYTES = 1024
@@ -32,8 +33,14 @@ class Regarding(NamedTuple):
     name: str
     uid: str
 
+    @classmethod
+    def of(cls, api_version: str, kind: str, metadata: ObjectMetadata) -> Self:
+        """Return the reference to an object with this metadata."""
+        namespace, uid = metadata.namespace or "", metadata.uid or ""
+        return cls(api_version, kind, namespace, metadata.name, uid)
 
-class Said(NamedTuple):
+
+class EventIdentity(NamedTuple):
     """What makes two occurrences the same Event."""
 
     regarding: Regarding
@@ -48,18 +55,22 @@ class Said(NamedTuple):
         return self.regarding.namespace or "default"
 
 
-def say(regarding: Regarding, type_: EventType, reason: str, action: str, note: str) -> Said:
+def say(
+    regarding: Regarding, type_: EventType, reason: str, action: str, note: str
+) -> EventIdentity:
     """Cut words and note to what the API takes."""
     fitting = note.encode()[:NOTE_BYTES].decode(errors="ignore")
-    return Said(regarding, type_, reason[:WORD_CHARACTERS], action[:WORD_CHARACTERS], fitting)
+    return EventIdentity(
+        regarding, type_, reason[:WORD_CHARACTERS], action[:WORD_CHARACTERS], fitting
+    )
 
 
-def event_name(said: Said, first: datetime) -> str:
+def event_name(said: EventIdentity, first: datetime) -> str:
     """A name that is the same for every attempt to create the Event."""
     return f"{said.regarding.name[:_NAME_CHARACTERS]}.{int(first.timestamp() * 1e6):x}"
 
 
-def event_manifest(said: Said, reporter: Reporter, first: datetime) -> dict[str, object]:
+def event_manifest(said: EventIdentity, reporter: Reporter, first: datetime) -> dict[str, object]:
     """An Event that happened once."""
     return {
         "apiVersion": EVENTS.api_version,

@@ -17,7 +17,7 @@ import structlog
 
 from shared_api.kube.client import Client, Patch
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.errors import AlreadyExists, KubeError, NotFound, Verdict, classify
+from shared_api.kube.errors import AlreadyExists, ErrorAction, KubeError, NotFound, classify
 from shared_api.kube.resources import EVENTS
 from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.leading.fence import Fence, Fenced, Unfenced, permitted
@@ -25,10 +25,10 @@ from shared_api.runtime.queueing.backoff import Backoff
 from shared_api.runtime.queueing.budget import Budget
 from shared_api.runtime.queueing.queue import Queue
 from shared_api.runtime.recording.event_objects import (
+    EventIdentity,
     EventType,
     Regarding,
     Reporter,
-    Said,
     event_manifest,
     event_name,
     event_series,
@@ -40,7 +40,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EventLimits:
     """How much may be said."""
 
     kept: int = 4096
@@ -79,19 +79,19 @@ class Recorder:
         telemetry: Telemetry,
         *,
         fence: Fence | None = None,
-        limits: Limits | None = None,
+        limits: EventLimits | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         self._client = client
         self._reporter = reporter
         self._events = telemetry.events
         self._fence = fence or Unfenced()
-        self._limits = limits or Limits()
+        self._limits = limits or EventLimits()
         self._clock = clock
         self._budget = Budget(self._limits.burst, self._limits.rate, clock)
         self._objects: OrderedDict[str, Budget] = OrderedDict()
-        self._series: OrderedDict[Said, _Series] = OrderedDict()
-        self._unsent: Queue[Said] = Queue(
+        self._series: OrderedDict[EventIdentity, _Series] = OrderedDict()
+        self._unsent: Queue[EventIdentity] = Queue(
             lambda said: said.regarding.namespace,
             backoff=Backoff(base=0.5, cap=30.0),
             clock=clock,
@@ -149,7 +149,7 @@ class Recorder:
             finally:
                 self._unsent.done(said)
 
-    async def _send(self, said: Said) -> None:
+    async def _send(self, said: EventIdentity) -> None:
         series = self._series.get(said)
         if series is None:
             self._drop("dropped_forgotten")
@@ -164,7 +164,7 @@ class Recorder:
             self._unsent.forget(said)
             self._events.labels("sent").inc()
 
-    async def _write(self, said: Said, series: _Series) -> None:
+    async def _write(self, said: EventIdentity, series: _Series) -> None:
         if series.event:
             with contextlib.suppress(NotFound):
                 # Events live for an hour; a series that outlives its Event begins another.
@@ -185,10 +185,10 @@ class Recorder:
             )
         series.event = event_name(said, series.first)
 
-    def _failed(self, said: Said, series: _Series, error: Exception) -> None:
+    def _failed(self, said: EventIdentity, series: _Series, error: Exception) -> None:
         series.attempts += 1
-        verdict = classify(error) if isinstance(error, KubeError) else Verdict.RETRY
-        if verdict is Verdict.RETRY and series.attempts < self._limits.attempts:
+        verdict = classify(error) if isinstance(error, KubeError) else ErrorAction.RETRY
+        if verdict is ErrorAction.RETRY and series.attempts < self._limits.attempts:
             self._unsent.retry(said)
             return
         self._unsent.forget(said)

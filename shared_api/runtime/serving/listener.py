@@ -29,7 +29,7 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ListenerLimits:
     """How much callers may use."""
 
     connections: int = 128
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ServedRequest:
     """A GET request. Header names are in lower case."""
 
     path: str
@@ -71,7 +71,7 @@ class Response:
         return "\r\n".join([*lines, "", ""]).encode() + text
 
 
-Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+Handler: TypeAlias = Callable[[ServedRequest], Awaitable[Response]]
 
 
 class Listener:
@@ -84,12 +84,12 @@ class Listener:
         handler: Handler,
         *,
         tls: Callable[[], ssl.SSLContext] | None = None,
-        limits: Limits | None = None,
+        limits: ListenerLimits | None = None,
     ) -> None:
         self._where = host, port
         self._handler = handler
         self._tls = tls
-        self._limits = limits or Limits()
+        self._limits = limits or ListenerLimits()
         self._open: dict[asyncio.Task[None], None] = {}
         self._idle: dict[asyncio.Task[None], None] = {}
         """Connections without a request so far, oldest first."""
@@ -187,7 +187,7 @@ class _Head:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
 
-def _parsed(head: bytes) -> tuple[bytes, Request]:
+def _parsed(head: bytes) -> tuple[bytes, ServedRequest]:
     found = _Head()
     parser = httptools.HttpRequestParser(found)
     # HTTP lets a server ignore an Upgrade header.
@@ -195,7 +195,7 @@ def _parsed(head: bytes) -> tuple[bytes, Request]:
         parser.feed_data(head)
     url = httptools.parse_url(found.url)
     path, query = (url.path or b"/").decode("ascii"), (url.query or b"").decode("ascii")
-    return parser.get_method(), Request(path, query, found.headers)
+    return parser.get_method(), ServedRequest(path, query, found.headers)
 
 
 async def _accepted(listening: socket.socket) -> socket.socket:

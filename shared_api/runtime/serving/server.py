@@ -18,7 +18,13 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from shared_api.runtime.serving.listener import Handler, Limits, Listener, Request, Response
+from shared_api.runtime.serving.listener import (
+    Handler,
+    Listener,
+    ListenerLimits,
+    Response,
+    ServedRequest,
+)
 from shared_api.runtime.serving.reviews import ALLOWED, UNAUTHENTICATED
 from shared_api.runtime.serving.secure_metrics import SecureMetrics
 
@@ -49,7 +55,7 @@ class Server:
         *,
         live: Mapping[str, Check],
         ready: Mapping[str, Check],
-        limits: Limits | None = None,
+        limits: ListenerLimits | None = None,
     ) -> None:
         pages = {"/livez": _page(live), "/readyz": _page(ready)}
         metrics, secure = _Metrics(registry).page, address.secure
@@ -97,7 +103,7 @@ class _Metrics:
         self._text = b""
         self._until = 0.0
 
-    async def page(self, _: Request) -> Response:
+    async def page(self, _: ServedRequest) -> Response:
         now = asyncio.get_running_loop().time
         async with self._rendering:
             if now() >= self._until:
@@ -129,7 +135,7 @@ class _Only(Collector):
 
 
 def _routed(pages: Mapping[str, Handler]) -> Handler:
-    async def answer(request: Request) -> Response:
+    async def answer(request: ServedRequest) -> Response:
         page = pages.get(request.path)
         return Response(404) if page is None else await page(request)
 
@@ -137,7 +143,7 @@ def _routed(pages: Mapping[str, Handler]) -> Handler:
 
 
 def _guarded(page: Handler, secure: SecureMetrics) -> Handler:
-    async def answer(request: Request) -> Response:
+    async def answer(request: ServedRequest) -> Response:
         authorization = request.headers.get("authorization", "")
         status = await secure.reviews.status(authorization, request.path)
         if status == ALLOWED:
@@ -149,7 +155,7 @@ def _guarded(page: Handler, secure: SecureMetrics) -> Handler:
 
 
 def _page(checks: Mapping[str, Check]) -> Handler:
-    async def page(request: Request) -> Response:
+    async def page(request: ServedRequest) -> Response:
         found = {name: check() for name, check in checks.items()}
         healthy = all(problem is None for problem in found.values())
         lines = [_line(name, problem) for name, problem in sorted(found.items())]

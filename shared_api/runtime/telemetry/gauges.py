@@ -1,7 +1,7 @@
-"""Gauges that are read when somebody looks, and cost nothing in between.
+"""Gauges that are read at scrape time and cost nothing in between.
 
-Depths, ages and sizes are kept by their owners anyway. This collector asks for them at
-scrape time; it owns their names and labels, and stores no value.
+Queues and caches know their depths, ages and sizes. This collector asks them when it is scraped.
+It owns names and labels and stores no value.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 LIVE: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "workqueue_depth": ("Ready keys by priority.", ("name", "controller", "priority")),
     "workqueue_waiting": (
-        "Keys that wait for their time: news that is gathered, back-offs, later looks.",
+        "Keys that wait for their time: debounced changes, back-offs, requeues.",
         ("name", "controller"),
     ),
     "workqueue_unfinished_work_seconds": (
@@ -35,33 +35,33 @@ LIVE: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("controller",),
     ),
 }
-"""Metrics that are read at scrape time: what they say, and their labels."""
+"""The metrics: help text and labels."""
 
 
 class LiveGauges(Collector):
-    """Values of others, under the names of `LIVE`."""
+    """Values of queues and caches under the names of `LIVE`."""
 
     def __init__(self) -> None:
         self._reads: dict[str, dict[tuple[str, ...], Callable[[], float]]] = {}
 
     def add(self, metric: str, labels: Mapping[str, str], read: Callable[[], float]) -> None:
-        """Export what `read` returns; the same labels again replace the reader."""
+        """Export what `read` returns; a second reader with the same labels replaces the first."""
         values = tuple(labels[name] for name in LIVE[metric][1])
         self._reads.setdefault(metric, {})[values] = read
 
     def clear(self) -> None:
-        """Forget every reader."""
+        """Drop every reader."""
         self._reads.clear()
 
     def describe(self) -> Iterable[Metric]:
-        """Name every family, so that the registry can refuse a second owner."""
+        """Return every family, so that the registry refuses a second collector of it."""
         return [
             GaugeMetricFamily(name, help_, labels=labels) for name, (help_, labels) in LIVE.items()
         ]
 
     def collect(self) -> Iterable[Metric]:
-        """Ask the owners now."""
-        # Other tasks run between two families, and may add a reader.
+        """Read all values now."""
+        # Other tasks run between two families and may add a reader.
         for name, reads in list(self._reads.items()):
             help_, labels = LIVE[name]
             family = GaugeMetricFamily(name, help_, labels=labels)

@@ -1,10 +1,9 @@
 """Every metric of the runtime, in one registry that its owner passes around.
 
-Names and labels are controller-runtime's and client-go's where those exist, so that
-dashboards and alerts made for them work. Label values come from code (controllers,
-resources, fixed words) or are folded into a bounded set; no object's name is ever a label.
-Values that somebody already keeps, such as depths, ages and sizes, are read when the
-registry is scraped and cost nothing in between.
+Names and labels are those of controller-runtime and client-go where these exist, so that their
+dashboards and alerts work. Label values come from code (controllers, resources, results) or from
+a bounded set; the name of an object must never be a label. Depths, ages and sizes are read when
+the registry is scraped.
 """
 
 import math
@@ -27,7 +26,7 @@ METHODS = {
     "PATCH": "PATCH",
     "DELETE": "DELETE",
 }
-"""The HTTP method of each verb; client-go labels with the method, people ask for the verb."""
+"""The HTTP method of each verb; client-go labels with the method."""
 RECONCILE_SECONDS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 )  # fmt: skip
@@ -36,7 +35,7 @@ REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 
 
 def bounded_code(code: int) -> str:
-    """A status code as a label value; no answer at all is client-go's `<error>`."""
+    """Return a status code as a label value; no answer is `<error>`, as in client-go."""
     return str(code) if 100 <= code <= 599 else "<error>"
 
 
@@ -46,7 +45,7 @@ class Telemetry:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry(auto_describe=True)
         self._live = LiveGauges()
-        # Looking a child up by its labels costs more than counting.
+        # Finding a child by its labels costs more than counting.
         self._bound: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry.register(self._live)
         self._define_controllers()
@@ -54,16 +53,16 @@ class Telemetry:
         self._define_rest()
 
     def controller(self, name: str, workers: int) -> "ControllerMetrics":
-        """The metrics of one controller, present from the start with value zero."""
+        """Return the metrics of one controller; they exist from the start with value zero."""
         self.max_concurrent.labels(name).set(workers)
         return ControllerMetrics(self, name)
 
     def queue(self, name: str) -> QueueMetrics:
-        """The metrics of one work queue."""
+        """Return the metrics of one work queue."""
         return _MeasuredQueue(self, name)
 
     def written(self, controller: str) -> Callable[[str, str], None]:
-        """A function that counts an object handed to the apply engine, by resource and result."""
+        """Return a function that counts a write by resource and result."""
         bound: dict[tuple[str, str], Counter] = {}
 
         def count(resource: str, result: str) -> None:
@@ -75,7 +74,7 @@ class Telemetry:
         return count
 
     def request(self, verb: str, resource: str, code: int, seconds: float) -> None:
-        """Count one request to the API server; fits the client's `observe`."""
+        """Count one request to the API server; an `Observer` of the client."""
         found = self._bound.get((verb, resource, code))
         if found is None:
             found = self._bound[verb, resource, code] = self._bind(verb, resource, code)
@@ -91,21 +90,21 @@ class Telemetry:
         return count, self.request_seconds.labels(verb, resource)
 
     def watch_restarted(self, resource: str, reason: str) -> None:
-        """Count a watch that was taken up again; fits the reflector's `on_restart`."""
+        """Count a watch that was started again; an `on_restart` of the reflector."""
         self.watch_restarts.labels(resource, reason).inc()
 
     def read_at_scrape(
         self, metric: str, labels: Mapping[str, str], read: Callable[[], float]
     ) -> None:
-        """Export a value that somebody else keeps; `gauges.LIVE` names what there is."""
+        """Export a value that is read at scrape time; `gauges.LIVE` lists the metrics."""
         self._live.add(metric, labels, read)
 
     def start_over(self) -> None:
-        """Export nothing of those whose values were read so far: they are gone."""
+        """Drop all readers; their owners are gone."""
         self._live.clear()
 
     def watch_queue(self, name: str, queue: Queue[Any]) -> None:
-        """Export how deep a queue is, by priority, what waits, and how long keys are in work."""
+        """Export the depth of a queue by priority, its waiting keys and the keys in work."""
         for priority in Priority:
             labels = {"name": name, "controller": name, "priority": priority.name.lower()}
             self.read_at_scrape("workqueue_depth", labels, _count(queue.depth, priority))
@@ -121,119 +120,101 @@ class Telemetry:
         )
 
     def _define_controllers(self) -> None:
-        registry, one = self.registry, ["controller"]
-        self.reconciles = Counter(
+        one = ["controller"]
+        self.reconciles = self._counter(
             "controller_runtime_reconcile_total",
             "Reconciliations by controller and result.",
             ["controller", "result"],
-            registry=registry,
         )
-        self.reconcile_errors = Counter(
+        self.reconcile_errors = self._counter(
             "controller_runtime_reconcile_errors_total",
             "Reconciliations that ended in an error.",
             one,
-            registry=registry,
         )
-        self.terminal_errors = Counter(
+        self.terminal_errors = self._counter(
             "controller_runtime_terminal_reconcile_errors_total",
-            "Reconciliations that ended in an error which no retry can mend.",
+            "Reconciliations that ended in an error which no retry can fix.",
             one,
-            registry=registry,
         )
-        self.panics = Counter(
+        self.panics = self._counter(
             "controller_runtime_reconcile_panics_total",
             "Reconciliations that raised an exception outside the error tree.",
             one,
-            registry=registry,
         )
-        self.timeouts = Counter(
+        self.timeouts = self._counter(
             "controller_runtime_reconcile_timeouts_total",
             "Reconciliations that were cut off at their deadline.",
             one,
-            registry=registry,
         )
-        self.reconcile_seconds = Histogram(
+        self.reconcile_seconds = self._histogram(
             "controller_runtime_reconcile_time_seconds",
             "Time that a reconciliation took.",
             one,
-            buckets=RECONCILE_SECONDS,
-            registry=registry,
+            RECONCILE_SECONDS,
         )
-        self.max_concurrent = Gauge(
+        self.max_concurrent = self._gauge(
             "controller_runtime_max_concurrent_reconciles",
             "Number of workers of a controller.",
             one,
-            registry=registry,
         )
-        self.active_workers = Gauge(
-            "controller_runtime_active_workers",
-            "Workers that are reconciling now.",
-            one,
-            registry=registry,
+        self.active_workers = self._gauge(
+            "controller_runtime_active_workers", "Workers that are reconciling now.", one
         )
 
     def _define_queues(self) -> None:
-        registry, two = self.registry, ["name", "controller"]
-        self.queue_adds = Counter(
-            "workqueue_adds_total", "Adds to a work queue.", two, registry=registry
-        )
-        self.queue_retries = Counter(
-            "workqueue_retries_total", "Adds with back-off.", two, registry=registry
-        )
-        self.queue_seconds = Histogram(
+        two = ["name", "controller"]
+        self.queue_adds = self._counter("workqueue_adds_total", "Adds to a work queue.", two)
+        self.queue_retries = self._counter("workqueue_retries_total", "Adds with back-off.", two)
+        self.queue_seconds = self._histogram(
             "workqueue_queue_duration_seconds",
             "Time that a key was due before a worker took it.",
             two,
-            buckets=QUEUE_SECONDS,
-            registry=registry,
+            QUEUE_SECONDS,
         )
-        self.work_seconds = Histogram(
+        self.work_seconds = self._histogram(
             "workqueue_work_duration_seconds",
             "Time that a key was processed.",
             two,
-            buckets=QUEUE_SECONDS,
-            registry=registry,
+            QUEUE_SECONDS,
         )
 
     def _define_rest(self) -> None:
-        registry = self.registry
-        self.requests = Counter(
+        self.requests = self._counter(
             "rest_client_requests_total",
             "Requests to the API server by status code, method, verb and resource.",
             ["code", "method", "verb", "resource"],
-            registry=registry,
         )
-        self.request_seconds = Histogram(
+        self.request_seconds = self._histogram(
             "rest_client_request_duration_seconds",
             "Time until the API server's answer was there; for a watch, until it began.",
             ["verb", "resource"],
-            buckets=REQUEST_SECONDS,
-            registry=registry,
+            REQUEST_SECONDS,
         )
-        self.watch_restarts = Counter(
+        self.watch_restarts = self._counter(
             "watch_restarts_total",
             "Watches that were started again, by what ended them.",
             ["resource", "reason"],
-            registry=registry,
         )
-        self.writes = Counter(
+        self.writes = self._counter(
             "apply_writes_total",
-            "Objects handed to the apply engine, by what came of it.",
+            "Objects handed to the Applier, by result.",
             ["controller", "resource", "result"],
-            registry=registry,
         )
-        self.events = Counter(
-            "events_recorded_total",
-            "Events by what became of them.",
-            ["result"],
-            registry=registry,
+        self.events = self._counter("events_recorded_total", "Events by result.", ["result"])
+        self.leader = self._gauge(
+            "leader_election_master_status", "1 while this process holds the lease.", ["name"]
         )
-        self.leader = Gauge(
-            "leader_election_master_status",
-            "1 while this process holds the lease.",
-            ["name"],
-            registry=registry,
-        )
+
+    def _counter(self, name: str, text: str, labels: list[str]) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, labels: list[str]) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, text: str, labels: list[str], buckets: tuple[float, ...]
+    ) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
 
 
 def _count(depth: Callable[[], Mapping[int, int]], priority: int) -> Callable[[], float]:

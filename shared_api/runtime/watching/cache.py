@@ -1,16 +1,14 @@
-"""What the API server has told us, ready to be read without asking it.
+"""The latest version of every object of one source, without a request to the API server.
 
-A cache holds the latest projection of every object of one source, by key and by UID, and
-under the secondary indexes that its owner declares. It is written by `run` alone and read
-by everybody; values are frozen. An object that took over a name is a deletion and an
-addition, never an update. After a re-list, what was not sent again is removed, and its
-subscribers are told as if the event had come. Subscribers are plain functions, called in
-order with the old and the new value before the next delta is taken. One that raises is reported
-and keeps neither the others from being called nor the watch from going on.
+A cache has objects by key, by UID and by the indexes that its owner declares. Only `run` writes it;
+values are frozen. An object with the name of a deleted one is a deletion and an addition, never an
+update. After a re-list, objects that were not sent again are removed, and subscribers are called as
+for a deletion. Subscribers are functions of the old and the new value, called before the next
+delta is processed. A subscriber that raises is reported; the others are called all the same.
 
-An object that cannot be read is kept apart, by its metadata. Its last readable version, if there
-was one, stays: what follows from it must not be deleted because of a field that nobody can read.
-It stays until the object is readable again, is removed, or begins to terminate.
+An object that cannot be decoded is kept apart, by its metadata. Its last readable version stays in
+the cache, so that its children are not deleted because of one unreadable field. It stays until the
+object is readable again, is removed, or is being deleted.
 """
 
 import asyncio
@@ -21,7 +19,7 @@ from typing import Generic, TypeVar
 import msgspec
 import structlog
 
-from shared_api.kube.codec import Projection, share
+from shared_api.kube.codec import Projection, share_memory
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.unreadable import Unreadable
 from shared_api.runtime.watching.barrier import Barrier, is_newer
@@ -43,15 +41,15 @@ T = TypeVar("T", bound=Projection)
 P = TypeVar("P", bound=Projection)
 
 Indexer = Callable[[T], Iterable[Hashable]]
-"""The values under which an object is found; a pure function of the object."""
+"""Returns the index values of an object; a pure function."""
 Handler = Callable[[T | None, T | None], None]
-"""Told of a change: the old value and the new one, either of which may be missing."""
+"""Called with the old and the new value of an object; either may be missing."""
 UnreadableHandler = Callable[[Unreadable | None, Unreadable | None], None]
 """Called when an object becomes unreadable, changes while it is, or is no longer."""
 
 
 class _Entry(msgspec.Struct, Generic[T], eq=False, gc=False):
-    """The place of one object, in which its value is replaced; no index notices."""
+    """One object; indexes refer to the entry, so an update does not touch them."""
 
     key: ObjectKey
     value: T
@@ -60,7 +58,8 @@ class _Entry(msgspec.Struct, Generic[T], eq=False, gc=False):
 class Cache(Generic[T]):
     """The objects of one source."""
 
-    def __init__(self, indexes: Mapping[str, Indexer[T]] | None = None) -> None:
+    def __init__(self, indexes: Mapping[str, Indexer[T]] | None = None, *, name: str = "") -> None:
+        self.name = name
         self._objects: dict[ObjectKey, _Entry[T]] = {}
         self._by_uid: dict[str, _Entry[T]] = {}
         self._indexers = dict(indexes or {})
@@ -68,16 +67,16 @@ class Cache(Generic[T]):
             name: {} for name in self._indexers
         }
         self._handlers: list[Handler[T]] = []
-        self._handlers_of_others: list[Handler[T]] = []
+        self._overwritten_handlers: list[Handler[T]] = []
         self._unreadable: dict[ObjectKey, Unreadable] = {}
         self._unreadable_handlers: list[UnreadableHandler] = []
         self.on_defect: Callable[[], None] = lambda: None
-        """Called when an indexer or a subscriber has raised."""
+        """Called when an indexer or a subscriber raised."""
         self._synced = asyncio.Event()
-        # The places filled since the state began to be sent; None outside of that.
+        # The entries that the running re-list has sent; None outside of a re-list.
         self._sent: set[_Entry[T]] | None = None
-        self._unconfirmed: set[ObjectKey] = set()
-        """Unreadable objects that were not sent again since then."""
+        self._unreadable_unsent: set[ObjectKey] = set()
+        """Unreadable objects that the running re-list has not sent."""
         self.barrier = Barrier()
         self.own_writes = OwnWrites()
 
@@ -85,7 +84,7 @@ class Cache(Generic[T]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """All objects; do not await while iterating."""
+        """Iterate over all objects; do not await meanwhile."""
         return (entry.value for entry in self._objects.values())
 
     def __contains__(self, key: ObjectKey) -> bool:
@@ -93,83 +92,80 @@ class Cache(Generic[T]):
 
     @property
     def is_synced(self) -> bool:
-        """Tell whether the whole state has been received once."""
+        """Tell whether the first list is complete."""
         return self._synced.is_set()
 
     def get(self, key: ObjectKey) -> T | None:
-        """The object of this namespace and name."""
+        """Return the object of this namespace and name."""
         entry = self._objects.get(key)
         return None if entry is None else entry.value
 
     def get_by_uid(self, uid: str) -> T | None:
-        """The object with this UID, whatever its name."""
+        """Return the object with this UID."""
         entry = self._by_uid.get(uid)
         return None if entry is None else entry.value
 
     def by_index(self, index: str, value: Hashable) -> list[T]:
-        """The objects that an index files under a value, in the order in which they came."""
+        """Return the objects with this index value, in the order of their arrival."""
         return [entry.value for entry in self._indexes[index].get(value, ())]
 
     def subscribe(self, handler: Handler[T], *, by_others: bool = False) -> None:
-        """Call a function with every change from now on.
-
-        With `by_others`, only with updates that are not status writes of this process.
-        """
-        (self._handlers_of_others if by_others else self._handlers).append(handler)
+        """Call a function with every change; with `by_others`, not for own status writes."""
+        (self._overwritten_handlers if by_others else self._handlers).append(handler)
 
     @property
     def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
-        """The objects that cannot be read as they are now."""
+        """The objects that cannot be decoded now."""
         return self._unreadable
 
     def knows(self, key: ObjectKey) -> bool:
-        """Tell whether there is an object of this key, readable or not."""
+        """Tell whether an object of this key exists, readable or not."""
         return key in self._objects or key in self._unreadable
 
     def subscribe_unreadable(self, handler: UnreadableHandler) -> None:
-        """Call a function whenever an object becomes unreadable or is no longer, from now on."""
+        """Call a function whenever an object becomes unreadable, or readable again."""
         self._unreadable_handlers.append(handler)
 
     async def wait_synced(self) -> None:
-        """Wait until the whole state has been received once."""
+        """Wait until the first list is complete."""
         await self._synced.wait()
 
     def note_write(self, key: ObjectKey, resource_version: str) -> None:
-        """Remember that we wrote an object, by the version that the server returned."""
+        """Note a write by the version that the server returned."""
         self.barrier.note_write(key, resource_version)
 
     def note_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Remember that we deleted an object; nothing is pending if it is gone already."""
-        held = self.get_by_uid(uid)
-        if held is not None and held.metadata.deletion_timestamp is None:
+        """Note a deletion, unless the cache shows it already."""
+        found = self.get_by_uid(uid)
+        if found is not None and found.metadata.deletion_timestamp is None:
             self.barrier.note_deletion(key, uid)
 
     def is_leaving(self, key: ObjectKey) -> bool:
         """Tell whether we deleted an object that is still shown.
 
-        What it owned may go before the cache hears of its own removal.
+        The event of its children may come before its own.
         """
         return self.barrier.is_leaving(key)
 
     def is_caught_up(self, key: ObjectKey) -> bool:
-        """Tell whether the cache has seen all that we did to this key."""
+        """Tell whether the cache shows all our writes to this key."""
         return self.barrier.is_caught_up(key)
 
     async def caught_up(self, key: ObjectKey) -> None:
-        """Wait until the cache has seen all that we did to this key."""
+        """Wait until the cache shows all our writes to this key."""
         await self.barrier.caught_up(key)
 
     async def run(self, reflector: Reflector[T]) -> None:
-        """Follow a reflector until cancelled."""
+        """Process the deltas of a reflector until cancelled."""
         async with contextlib.aclosing(reflector.batches()) as batches:
             async for deltas in batches:
                 for delta in deltas:
                     self.take(delta)
 
     def take(self, delta: Delta[T]) -> None:
-        """Let one delta change the state, and tell the subscribers."""
+        """Process one delta and call the subscribers."""
         if isinstance(delta, Changed):
-            # Nearly all deltas are changes, and of these there are thousands in a burst.
+            # The fast path: nearly all deltas are changes.
             self._put(delta.object)
             return
         match delta:
@@ -183,7 +179,7 @@ class Cache(Generic[T]):
                 self.barrier.advance(version)
             case Restarted():
                 self._sent = set()
-                self._unconfirmed = set(self._unreadable)
+                self._unreadable_unsent = set(self._unreadable)
             case Synced(resource_version=version):
                 self._sweep()
                 self.barrier.advance(version)
@@ -191,16 +187,16 @@ class Cache(Generic[T]):
 
     def _put(self, value: T) -> None:
         version = value.metadata.resource_version or ""
-        entry = self._place_of(value)
+        entry = self._entry_of(value)
         if entry is None:
             entry = self._add(value)
         elif self._sent is not None or is_newer(version, entry.value.metadata.resource_version):
-            # The state is the truth, even if an etcd restore turned versions back.
+            # A re-list is right even if an etcd restore turned versions back.
             self._replace(entry, value)
         if self._sent is None:
             self.barrier.advance(version)
         else:
-            # While the state is being sent, versions come in no order and prove nothing.
+            # Versions of a re-list come in no order.
             self._sent.add(entry)
         if self._unreadable:
             self._readable(value)
@@ -208,42 +204,42 @@ class Cache(Generic[T]):
     def _put_unreadable(self, value: Unreadable) -> None:
         metadata = value.metadata
         if not metadata.name:
-            self._tell_unreadable(None, value)
+            self._notify_unreadable(None, value)
             return
-        key, entry = metadata.key, self._place_of(value)
+        key, entry = metadata.key, self._entry_of(value)
         if entry is None and (displaced := self._objects.get(key)) is not None:
             self._drop(displaced)
         elif entry is not None and metadata.deletion_timestamp is not None:
-            # As it last was, it does not terminate, and its children would be made again.
+            # Its last readable version is not terminating: its children would be recreated.
             self._drop(entry)
         elif entry is not None and self._sent is not None:
             self._sent.add(entry)
         if metadata.deletion_timestamp is not None:
             self.barrier.removed(key, metadata.uid)
-        self._unconfirmed.discard(key)
-        held = self._unreadable.get(key)
-        if held is None or held.metadata.resource_version != metadata.resource_version:
+        self._unreadable_unsent.discard(key)
+        known = self._unreadable.get(key)
+        if known is None or known.metadata.resource_version != metadata.resource_version:
             self._unreadable[key] = value
-            self._tell_unreadable(held, value)
+            self._notify_unreadable(known, value)
         self._passed(value)
 
     def _readable(self, value: T | Unreadable) -> None:
-        """An object can be read again, or is gone."""
-        held = self._unreadable.get(key_of(value))
-        if held is None or (
-            isinstance(value, Unreadable) and held.metadata.uid != value.metadata.uid
+        """Note that an object is readable again, or is gone."""
+        known = self._unreadable.get(key_of(value))
+        if known is None or (
+            isinstance(value, Unreadable) and known.metadata.uid != value.metadata.uid
         ):
             return
-        del self._unreadable[held.metadata.key]
-        self._tell_unreadable(held, None)
+        del self._unreadable[known.metadata.key]
+        self._notify_unreadable(known, None)
 
     def _discard(self, value: T | Unreadable) -> None:
-        entry = self._place_of(value)
+        entry = self._entry_of(value)
         if entry is not None:
             self._drop(entry)
 
     def _passed(self, value: T | Unreadable) -> None:
-        # While the state is being sent, versions come in no order and prove nothing.
+        # Versions of a re-list come in no order.
         if self._sent is None:
             self.barrier.advance(value.metadata.resource_version or "")
 
@@ -252,12 +248,12 @@ class Cache(Generic[T]):
         if sent is not None and len(sent) < len(self._objects):
             for entry in [entry for entry in self._objects.values() if entry not in sent]:
                 self._drop(entry)
-        for key in self._unconfirmed & self._unreadable.keys():
+        for key in self._unreadable_unsent & self._unreadable.keys():
             self._readable(self._unreadable[key])
-        self._unconfirmed = set()
+        self._unreadable_unsent = set()
 
-    def _place_of(self, value: T | Unreadable) -> _Entry[T] | None:
-        # The name of a UID never changes. Few kinds have objects without one.
+    def _entry_of(self, value: T | Unreadable) -> _Entry[T] | None:
+        # The name of a UID never changes; few kinds have objects without a UID.
         uid = value.metadata.uid
         return self._by_uid.get(uid) if uid else self._objects.get(key_of(value))
 
@@ -265,7 +261,7 @@ class Cache(Generic[T]):
         key = key_of(value)
         if (displaced := self._objects.get(key)) is not None:
             self._drop(displaced)
-        share(value, None)
+        share_memory(value)
         entry = self._objects[key] = _Entry(key, value)
         if value.metadata.uid:
             self._by_uid[value.metadata.uid] = entry
@@ -275,33 +271,33 @@ class Cache(Generic[T]):
         return entry
 
     def _replace(self, entry: _Entry[T], value: T) -> None:
-        held = entry.value
-        if held.metadata.resource_version == value.metadata.resource_version:
+        old = entry.value
+        if old.metadata.resource_version == value.metadata.resource_version:
             return
-        share(value, held)
+        share_memory(value)
         entry.value = value
         for name, indexer in self._indexers.items():
-            before, after = self._values(indexer, held), self._values(indexer, value)
+            before, after = self._values(indexer, old), self._values(indexer, value)
             if before != after:
                 self._refile(name, entry, before, after)
-        self._stored(entry, held)
+        self._stored(entry, old)
 
-    def _stored(self, entry: _Entry[T], held: T | None) -> None:
+    def _stored(self, entry: _Entry[T], old: T | None) -> None:
         metadata = entry.value.metadata
         if metadata.deletion_timestamp is not None:
             self.barrier.removed(entry.key, metadata.uid or "")
-        self._tell(held, entry.value)
+        self._notify(old, entry.value)
 
     def _drop(self, entry: _Entry[T]) -> None:
-        held = entry.value
-        uid = held.metadata.uid or ""
+        old = entry.value
+        uid = old.metadata.uid or ""
         del self._objects[entry.key]
         self._by_uid.pop(uid, None)
         for name, indexer in self._indexers.items():
-            self._refile(name, entry, self._values(indexer, held), ())
+            self._refile(name, entry, self._values(indexer, old), ())
         self.barrier.removed(entry.key, uid)
         self.own_writes.forget(uid)
-        self._tell(held, None)
+        self._notify(old, None)
 
     def _refile(
         self, name: str, entry: _Entry[T], before: tuple[Hashable, ...], after: tuple[Hashable, ...]
@@ -315,22 +311,22 @@ class Cache(Generic[T]):
         for value in after:
             index.setdefault(value, {})[entry] = None
 
-    def _tell(self, old: T | None, new: T | None) -> None:
+    def _notify(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
             self._call(handler, old, new)
-        if self._handlers_of_others and old is not None and new is not None:
+        if self._overwritten_handlers and old is not None and new is not None:
             metadata = new.metadata
             self.own_writes.judge(
                 metadata.uid or "",
                 metadata.resource_version or "",
-                lambda: self._tell_by_others(old, new),
+                lambda: self._notify_overwritten(old, new),
             )
 
-    def _tell_by_others(self, old: T, new: T) -> None:
-        for handler in self._handlers_of_others:
+    def _notify_overwritten(self, old: T, new: T) -> None:
+        for handler in self._overwritten_handlers:
             self._call(handler, old, new)
 
-    def _tell_unreadable(self, old: Unreadable | None, new: Unreadable | None) -> None:
+    def _notify_unreadable(self, old: Unreadable | None, new: Unreadable | None) -> None:
         for handler in self._unreadable_handlers:
             self._call(handler, old, new)
 
@@ -339,13 +335,13 @@ class Cache(Generic[T]):
     ) -> None:
         try:
             handler(old, new)
-        except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+        except Exception as error:  # noqa: BLE001 - one object must not end the watch
             self._defect(new or old, error)
 
     def _values(self, indexer: Indexer[T], value: T) -> tuple[Hashable, ...]:
         try:
             return tuple(indexer(value))
-        except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+        except Exception as error:  # noqa: BLE001 - one object must not end the watch
             self._defect(value, error)
             return ()
 
@@ -360,5 +356,5 @@ class Cache(Generic[T]):
 
 
 def key_of(value: Projection) -> ObjectKey:
-    """The namespace and name of an object."""
+    """Return the namespace and name of an object."""
     return ObjectKey(value.metadata.namespace or "", value.metadata.name)

@@ -1,9 +1,9 @@
-"""Who controls an object: namespace, API group, kind, name and UID, always all five.
+"""Which object controls another: namespace, API group, kind, name and UID, always all five.
 
-Everybody may write any UID into an owner reference, also that of an object in a namespace that
-he has no rights in. So no module compares UIDs alone: it compares an `Owner`, or asks
-`owner_in`. An owner reference names no namespace; it means the namespace of the object that
-has it, as for the garbage collector.
+A user may write any UID into an owner reference, also that of an object in a namespace where the
+user has no rights. So no module may compare UIDs alone: it compares an `Owner`, or calls
+`owner_in`. An owner reference has no namespace; it means that of the object, as for the garbage
+collector.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ W = TypeVar("W", bound=Watched)
 class Owner(msgspec.Struct, frozen=True, gc=False):
     """The identity of an object that controls others.
 
-    A struct is made, hashed and compared in C: one is made for every event of a child.
+    A msgspec Struct because one is created and hashed for every event of a child.
     """
 
     namespace: str
@@ -32,14 +32,14 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 
 
 def identity(kind: Resource, value: Watched) -> Owner:
-    """Return an object as those that it controls name it."""
+    """Return the identity of an object, as its children refer to it."""
     metadata = value.metadata
     namespace, uid = metadata.namespace or "", metadata.uid or ""
     return Owner(namespace, kind.group, kind.kind, metadata.name, uid)
 
 
 def controller_of(value: Watched) -> Owner | None:
-    """Return the one owner that manages an object, as the object says."""
+    """Return the controller owner of an object, according to its owner references."""
     for reference in value.metadata.owner_references:
         if reference.controller:
             return _named(reference, value)
@@ -47,25 +47,25 @@ def controller_of(value: Watched) -> Owner | None:
 
 
 def refers_to(value: Watched, owner: Owner) -> bool:
-    """Tell whether an owner is among those of an object, be it the controller or not."""
+    """Tell whether an owner is among those of an object, controller or not."""
     return any(_named(one, value) == owner for one in value.metadata.owner_references)
 
 
 def by_controller(value: Watched) -> Iterable[Owner]:
-    """File an object under its controller; the key of every index of children."""
+    """Return the controller owner, as an indexer of children."""
     owner = controller_of(value)
     return () if owner is None else (owner,)
 
 
 def owner_in(cache: Cache[W], kind: Resource, value: Watched) -> W | None:
-    """Return the controller of an object from the cache of its kind.
+    """Return the controller owner of an object from the cache of its kind.
 
-    None if the cache has no such object, or one of this UID that is not the one that is named.
+    None if the cache has no object of this UID, or if it has another name or namespace.
     """
     for reference in value.metadata.owner_references:
         if reference.controller:
             found = cache.get_by_uid(reference.uid)
-            # By UID first: of most objects the controller is of another kind.
+            # By UID first: most objects have a controller of another kind.
             is_named = found is not None and identity(kind, found) == _named(reference, value)
             return found if is_named else None
     return None

@@ -1,9 +1,8 @@
-"""Which changes of an object are worth a reconcile, and how urgent they are.
+"""Predicates: which changes of an object need a reconcile, and with which priority.
 
-Pure functions of the old and the new value, either of which may be missing. A controller
-writes the status of its own objects all the time; those updates leave the generation and
-the rest of the metadata alone, and must not wake it again. Creations, deletions (also the
-announced ones), label and annotation changes do.
+They are pure functions of the old and the new value; either may be missing. Status writes of a
+controller leave generation and metadata as they are and must not add its key again. Creations,
+deletions and changes of labels, annotations and owners do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from shared_api.runtime.queueing.lanes import Priority
 
 
 class OwnedBy(Protocol):
-    """What is read of an owner reference."""
+    """The fields of an owner reference that are read."""
 
     @property
     def api_version(self) -> str: ...  # noqa: D102
@@ -28,7 +27,7 @@ class OwnedBy(Protocol):
 
 
 class ObjectMetadata(Protocol):
-    """What predicates, sources and apply read of an object's metadata."""
+    """The metadata that predicates, event handlers and the Applier read."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -53,7 +52,7 @@ class ObjectMetadata(Protocol):
 
 
 class Watched(Protocol):
-    """An object with enough metadata to judge its changes."""
+    """An object with this metadata."""
 
     @property
     def metadata(self) -> ObjectMetadata: ...  # noqa: D102
@@ -64,18 +63,18 @@ Predicate: TypeAlias = Callable[[W | None, W | None], bool]
 
 
 def any_change(old: object, new: object) -> bool:
-    """Every change counts: for objects whose status is somebody else's news."""
+    """Accept every change."""
     del old, new
     return True
 
 
 def more_than_status(old: Watched | None, new: Watched | None) -> bool:
-    """Everything counts but an update of the status alone."""
+    """Accept every change but an update of the status alone."""
     if old is None or new is None:
         return True
     before, after = old.metadata, new.metadata
     if not after.generation:
-        # Some built-in kinds have no generation, so that a new spec would look like nothing.
+        # Some built-in kinds have no generation: a new spec cannot be told from a new status.
         return True
     return (
         before.uid != after.uid
@@ -88,7 +87,7 @@ def more_than_status(old: Watched | None, new: Watched | None) -> bool:
 
 
 def urgency(old: Watched | None, new: Watched | None) -> Priority:
-    """Tell what somebody asked for from what merely happened."""
+    """Return USER for a creation, a deletion and a new spec, and EVENT for the rest."""
     if old is None or new is None:
         return Priority.USER
     before, after = old.metadata, new.metadata

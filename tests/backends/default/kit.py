@@ -10,10 +10,10 @@ from backend_controllers.contract.declaration import Dialect, Rendered, Served, 
 from backend_controllers.default import BACKEND
 from backend_controllers.default.membership import ANNOTATION_JOINED, GATE
 from backend_controllers.default.options import DefaultOptions
-from core_operator.plan.preparation import GangRef, placeholders, substituted
+from core_operator.plan.pods.preparation import GangRef, placeholders, substituted
 from shared_api import names
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.kube.resources import Resource
 from shared_api.models import PodPatch
@@ -63,7 +63,7 @@ def gang(
     pods: int | None = None,
     keys: Mapping[str, str] | None = None,
     **spec: Any,
-) -> PodGang:
+) -> ObservedPodGang:
     """A gang of groups with their minimums; each refers to `pods` pods, or to its minimum."""
     listed = [
         {
@@ -82,7 +82,7 @@ def gang(
             "metadata": {"name": name, "namespace": namespace, "uid": uid, "generation": 1},
             "spec": {"podgroups": listed, **spec},
         },
-        PodGang,
+        ObservedPodGang,
     )
 
 
@@ -110,7 +110,12 @@ def pod(
 
 
 def pods_of(
-    speaks: Dialect, of: PodGang, *, node: str = "", gated: bool = False, count: int | None = None
+    speaks: Dialect,
+    of: ObservedPodGang,
+    *,
+    node: str = "",
+    gated: bool = False,
+    count: int | None = None,
 ) -> tuple[Pod, ...]:
     """The pods that a gang refers to, as core makes them with the dialect's preparation."""
     gates = (GATE,) if gated else ()
@@ -127,7 +132,7 @@ def pods_of(
     )
 
 
-def patch_of(speaks: Dialect, of: PodGang, group: str, index: int) -> dict[str, Any]:
+def patch_of(speaks: Dialect, of: ObservedPodGang, group: str, index: int) -> dict[str, Any]:
     """What core would lay over a pod, as plain JSON."""
     minimum = next(g.min_replicas for g in of.spec.podgroups if g.name == group)
     patch: PodPatch = speaks.preparation.of_pod(index, minimum)
@@ -138,7 +143,7 @@ def patch_of(speaks: Dialect, of: PodGang, group: str, index: int) -> dict[str, 
     return filled
 
 
-def annotation(speaks: Dialect, of: PodGang, group: str, index: int) -> str:
+def annotation(speaks: Dialect, of: ObservedPodGang, group: str, index: int) -> str:
     """What a pod would say that it joined."""
     annotations = patch_of(speaks, of, group, index).get("annotations", {})
     return str(annotations.get(ANNOTATION_JOINED, ""))

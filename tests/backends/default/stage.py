@@ -14,7 +14,7 @@ from local_cluster.simulation.nodes import simulated_node
 from shared_api import names
 from shared_api.kube.client import Patch, Selector
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.resources import NODES, PODS, PRIORITY_CLASSES, Resource
 from tests.backends.default.kit import patch_of
 from tests.core.kit import Object, Onlooker, condition
@@ -118,11 +118,11 @@ class Stage:
         assert isinstance(found, Dialect)
         return found
 
-    async def gang(self, name: str, groups: dict[str, int], **spec: Any) -> PodGang:
+    async def gang(self, name: str, groups: dict[str, int], **spec: Any) -> ObservedPodGang:
         """A gang made by hand, that refers to its pods already."""
         manifest = {
-            "apiVersion": PodGang.API_VERSION,
-            "kind": PodGang.KIND,
+            "apiVersion": ObservedPodGang.API_VERSION,
+            "kind": ObservedPodGang.KIND,
             "metadata": {
                 "name": name,
                 "namespace": self.namespace,
@@ -133,7 +133,9 @@ class Stage:
                 **spec,
             },
         }
-        return await self.person.client.create(GANGS, manifest, field_manager=PERSON, into=PodGang)
+        return await self.person.client.create(
+            GANGS, manifest, field_manager=PERSON, into=ObservedPodGang
+        )
 
     def groups(
         self,
@@ -166,7 +168,7 @@ class Stage:
             for group, minimum in minimums.items()
         ]
 
-    async def run_pods(self, gang: PodGang) -> None:
+    async def run_pods(self, gang: ObservedPodGang) -> None:
         """The gang's pods as core makes them, released."""
         speaks = self.speaks()
         for group in gang.spec.podgroups:

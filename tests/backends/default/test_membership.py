@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from backend_controllers.contract.declaration import Dialect, WhenRefused
 from backend_controllers.default.gang_form import when_refused
 from backend_controllers.default.membership import GATE, members
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import SchedulerBackend
 from tests.backends.default.kit import (
@@ -117,7 +117,7 @@ def test_members_that_cannot_join_are_not_waited_for(form: Dialect) -> None:
     pods[4] = pod("b", 2, node="n")
     translation = form.translate(written, Known(tuple(pods)))
     assert _count(form, written, tuple(pods)) == 3
-    assert "2 pods were made before" in translation.remarks[-1]
+    assert "2 pods were created before" in translation.remarks[-1]
 
 
 @pytest.mark.parametrize("form", MERGED, ids=ids[:3])
@@ -180,7 +180,7 @@ def test_objects_are_kept_as_they_are_once_the_minimum_of_every_group_is_placed(
     assert kept is placed
 
 
-def _count(form: Dialect, written: PodGang, pods: tuple[Pod, ...]) -> int:
+def _count(form: Dialect, written: ObservedPodGang, pods: tuple[Pod, ...]) -> int:
     found = specs(form.translate(written, Known(pods)))
     if form is FORMS[0]:
         return int(found["Workload", ""]["podGroups"][0]["policy"]["gang"]["minCount"])

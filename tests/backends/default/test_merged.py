@@ -15,9 +15,9 @@ from backend_controllers.default.served import (
     EmbeddedGroup,
     GangPolicy,
     GroupSpec,
-    PodGroup,
     Policy,
     Workload,
+    WorkloadPodGroup,
     WorkloadSpec,
 )
 from shared_api.kube.metadata import Metadata
@@ -120,8 +120,8 @@ def test_count_is_the_sum_of_the_minimums_for_any_number_of_groups(
 @pytest.mark.parametrize("form", [*FORMS, dialect(*TREE)], ids=[*ids, "tree"])
 @pytest.mark.parametrize("remade", [False, True])
 def test_members_that_are_held_change_no_translation(form: Dialect, *, remade: bool) -> None:
-    # Where it did, `heeds_held_pods` would have to be declared.
-    assert not form.heeds_held_pods
+    # Where it did, `heeds_gated_pods` would have to be declared.
+    assert not form.heeds_gated_pods
     asked: dict[str, Any] = {"topologyConstraint": pack("zone"), "priorityClassName": "high"}
     whole = gang({"a": 2, "b": 3}, **asked)
     earlier = gang({"a": 2, "b": 3}, uid="earlier") if remade else whole
@@ -177,25 +177,29 @@ def test_key_that_covers_the_whole_gang_is_the_keys_of_its_group(form: Dialect, 
             V135_FORM,
             gang(topologyConstraint=pack("zone")),
             [
-                "spec.topologyConstraint.packConstraint.required=zone: topology needs Kubernetes 1.36"
+                "spec.topologyConstraint.packConstraint.required=zone is not supported: this cluster has no topology"
             ],
         ),
         (
             dialect(*V136, kept=(PRIORITY,)),
             gang(topologyConstraint=pack("zone")),
             [
-                "spec.topologyConstraint.packConstraint.required=zone: topology needs Kubernetes 1.36"
+                "spec.topologyConstraint.packConstraint.required=zone is not supported: this cluster has no topology"
             ],
         ),
         (
             V136_FORM,
             gang({"a": 1, "b": 1}, keys={"b": "rack"}),
-            ["spec.podgroups[b].topologyConstraint.packConstraint.required=rack: this form"],
+            [
+                "spec.podgroups[b].topologyConstraint.packConstraint.required=rack is not supported: here"
+            ],
         ),
         (
             V137_FORM,
             gang({"a": 1}, keys={"a": "rack"}, topologyConstraint=pack("zone")),
-            ["spec.podgroups[a].topologyConstraint.packConstraint.required=rack: spec.topology"],
+            [
+                "spec.podgroups[a].topologyConstraint.packConstraint.required=rack contradicts spec.topology"
+            ],
         ),
         (
             V136_FORM,
@@ -207,7 +211,7 @@ def test_key_that_covers_the_whole_gang_is_the_keys_of_its_group(form: Dialect, 
             ),
             [
                 "spec.topologyConstraintGroupConfigs[s].topologyConstraint.packConstraint"
-                ".required=rack: this form"
+                ".required=rack is not supported: here"
             ],
         ),
     ],
@@ -236,9 +240,9 @@ def test_preferences_and_reservations_are_remarked_upon(form: Dialect) -> None:
     translation = form.translate(asked, Known())
     assert translation.objects
     assert [remark.split(":")[0] for remark in translation.remarks] == [
-        "spec.topologyConstraint.packConstraint.preferred=zone",
-        "spec.topologyConstraintGroupConfigs[s].topologyConstraint.packConstraint.preferred=rack",
-        "spec.reuseReservationRef",
+        "spec.topologyConstraint.packConstraint.preferred=zone is ignored",
+        "spec.topologyConstraintGroupConfigs[s].topologyConstraint.packConstraint.preferred=rack is ignored",
+        "spec.reuseReservationRef is ignored",
     ]
 
 
@@ -283,12 +287,12 @@ def test_objects_are_replaced_only_while_a_member_waits(
         (
             V136_FORM,
             POD_GROUPS_V1ALPHA2,
-            PodGroup(Metadata(name=NAME), GroupSpec(Policy(GangPolicy(7)))),
+            WorkloadPodGroup(Metadata(name=NAME), GroupSpec(Policy(GangPolicy(7)))),
         ),
         (
             V137_FORM,
             POD_GROUPS_V1BETA1,
-            PodGroup(Metadata(name=NAME), GroupSpec(Policy(GangPolicy(7)))),
+            WorkloadPodGroup(Metadata(name=NAME), GroupSpec(Policy(GangPolicy(7)))),
         ),
     ],
     ids=ids,

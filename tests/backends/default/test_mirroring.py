@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend_controllers.contract.declaration import Dialect, Words
+from backend_controllers.contract.declaration import Dialect, Report
 from backend_controllers.default.membership import GATE
 from backend_controllers.default.mirroring import ONE_BY_ONE, failures_of
 from backend_controllers.default.served import (
@@ -12,7 +12,7 @@ from backend_controllers.default.served import (
     POD_GROUPS_V1BETA1,
     GroupCondition,
     GroupStatus,
-    PodGroup,
+    WorkloadPodGroup,
 )
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import Pod, PodCondition
@@ -76,34 +76,34 @@ def _pods(*conditions: PodCondition | None, nodes: Sequence[str] = ("", "", ""))
     )
 
 
-def _group(name: str = "", *conditions: GroupCondition) -> PodGroup:
+def _group(name: str = "", *conditions: GroupCondition) -> WorkloadPodGroup:
     full = f"w-0-{UID}-{name}" if name else f"w-0-{UID}"
-    return PodGroup(Metadata(name=full), status=GroupStatus(conditions or None))
+    return WorkloadPodGroup(Metadata(name=full), status=GroupStatus(conditions or None))
 
 
 def _words(
     form: Dialect,
     pods: tuple[Pod, ...],
-    *groups: PodGroup,
+    *groups: WorkloadPodGroup,
     kind: Resource = POD_GROUPS_V1ALPHA2,
-) -> Words:
+) -> Report:
     return form.mirror(GANG, Known(pods, {kind: groups}))
 
 
 def test_1_35_has_only_the_pod_that_found_no_node() -> None:
     words = _words(V135_FORM, _pods(None, GATED, NO_NODE))
-    assert words == Words("Unschedulable", NODES)
+    assert words == Report("Unschedulable", NODES)
 
 
 def test_1_36_takes_the_numbers_from_the_pods() -> None:
     words = _words(V136_FORM, _pods(WAITS, WAITS, NO_NODE), _group("", FAILED_136))
-    assert words == Words("Unschedulable", NODES)
+    assert words == Report("Unschedulable", NODES)
 
 
 def test_1_37_has_numbers_of_the_group_and_of_the_nodes() -> None:
     group = _group("", FAILED_137)
     words = _words(V137_FORM, _pods(WAITS, WAITS, NO_NODE), group, kind=POD_GROUPS_V1BETA1)
-    assert words == Words("Unschedulable", f"2 of 3 pods fit; {NODES}")
+    assert words == Report("Unschedulable", f"2 of 3 pods fit; {NODES}")
 
 
 def test_groups_of_a_tree_are_named_where_they_differ() -> None:
@@ -136,7 +136,7 @@ def test_errors_come_before_everything_else() -> None:
     error = GroupCondition(FAILED_137.type, "False", "SchedulerError", "got 0 and 1000")
     groups = (_group("a", FAILED_137), _group("b", error))
     words = _words(TREE_FORM, _pods(None, None, NO_NODE), *groups, kind=POD_GROUPS_V1BETA1)
-    assert words == Words("SchedulerError", "got 0 and 1000")
+    assert words == Report("SchedulerError", "got 0 and 1000")
 
 
 def test_text_of_most_pods_is_told() -> None:
@@ -146,46 +146,46 @@ def test_text_of_most_pods_is_told() -> None:
 
 def test_nothing_is_said_while_the_gates_of_the_gang_go() -> None:
     pods = _pods(WAITS, WAITS, WAITS)
-    assert _words(V136_FORM, pods, _group("", FAILED_136)) == Words()
+    assert _words(V136_FORM, pods, _group("", FAILED_136)) == Report()
     held = (*_pods(WAITS, WAITS, None)[:2], pod("b", 0, gates=(GATE,), conditions=(GATED,)))
-    assert _words(V137_FORM, held, _group("", FAILED_137), kind=POD_GROUPS_V1BETA1) == Words()
+    assert _words(V137_FORM, held, _group("", FAILED_137), kind=POD_GROUPS_V1BETA1) == Report()
 
 
 def test_gate_of_another_is_named() -> None:
     held = pod("b", 0, gates=("example.com/quota",), conditions=(GATED,))
     words = _words(V136_FORM, (*_pods(None, None, None)[:2], held))
     assert words.reason == "SchedulingGated"
-    assert words.message == "held by scheduling gates of others: example.com/quota (1 pods)"
+    assert words.message == "pods have foreign scheduling gates: example.com/quota (1 pods)"
 
 
 @pytest.mark.parametrize("form", [V135_FORM, V136_FORM, V137_FORM])
 def test_placed_gang_has_no_old_words(form: Dialect) -> None:
     pods = _pods(NO_NODE, NO_NODE, NO_NODE, nodes=("n", "n", "n"))
-    assert _words(form, pods, _group("", FAILED_136)) == Words()
+    assert _words(form, pods, _group("", FAILED_136)) == Report()
 
 
 def test_success_that_was_once_noted_does_not_hide_what_pods_say() -> None:
     latched = GroupCondition("PodGroupScheduled", "True", "Scheduled", "was placed")
     pods = _pods(None, None, NO_NODE, nodes=("n", "n", ""))
-    assert _words(V136_FORM, pods, _group("", latched)) == Words("Unschedulable", NODES)
+    assert _words(V136_FORM, pods, _group("", latched)) == Report("Unschedulable", NODES)
 
 
 def test_words_of_a_pod_that_got_a_node_are_old() -> None:
     pods = _pods(NO_NODE, None, None, nodes=("n", "", ""))
-    assert _words(V135_FORM, pods) == Words()
+    assert _words(V135_FORM, pods) == Report()
 
 
 def test_surplus_pods_say_nothing_about_the_gang() -> None:
     surplus = pod("b", 1, conditions=(NO_NODE,))
     written = gang({"a": 1, "b": 1}, pods=2)
-    assert V136_FORM.mirror(written, Known((pod("a", 0), pod("b", 0), surplus))) == Words()
+    assert V136_FORM.mirror(written, Known((pod("a", 0), pod("b", 0), surplus))) == Report()
 
 
 def test_any_pods_of_a_group_make_up_its_minimum_in_a_tree() -> None:
     written = gang({"a": 1, "b": 1}, pods=2)
     waiting = pod("a", 0, conditions=(NO_NODE,)), pod("b", 0, conditions=(NO_NODE,))
     placed = pod("a", 1, node="n"), pod("b", 1, node="n")
-    assert TREE_FORM.mirror(written, Known((*waiting, *placed))) == Words()
+    assert TREE_FORM.mirror(written, Known((*waiting, *placed))) == Report()
     assert V137_FORM.mirror(written, Known((*waiting, *placed))).reason == "Unschedulable"
 
 
@@ -194,14 +194,14 @@ def test_surplus_of_a_placed_group_of_a_tree_does_not_speak_for_the_gang() -> No
     other = PodCondition("PodScheduled", "False", "Unschedulable", "0/5 nodes are available: x")
     surplus = pod("a", 0, conditions=(other,)), pod("a", 1, node="n")
     words = TREE_FORM.mirror(written, Known((*surplus, pod("b", 0, conditions=(NO_NODE,)))))
-    assert words == Words("Unschedulable", NODES)
+    assert words == Report("Unschedulable", NODES)
 
 
 def test_a_surplus_pod_that_somebody_holds_does_not_hide_why_a_tree_is_not_placed() -> None:
     written = gang({"a": 1}, pods=2)
     held = pod("a", 1, gates=("example.com/quota",), conditions=(GATED,))
     free = pod("a", 0, conditions=(NO_NODE,))
-    assert TREE_FORM.mirror(written, Known((free, held))) == Words("Unschedulable", NODES)
+    assert TREE_FORM.mirror(written, Known((free, held))) == Report("Unschedulable", NODES)
     both = pod("a", 0, gates=("example.com/quota",), conditions=(GATED,)), held
     assert TREE_FORM.mirror(written, Known(both)).reason == "SchedulingGated"
 
@@ -214,7 +214,7 @@ def test_success_of_a_group_is_left_to_its_pods() -> None:
 
 def test_disruptions_are_left_to_those_who_see_every_event() -> None:
     pods = _pods(PREEMPTED, PREEMPTED, None, nodes=("n", "n", "n"))
-    assert _words(V136_FORM, pods) == Words()
+    assert _words(V136_FORM, pods) == Report()
 
 
 @pytest.mark.parametrize(
@@ -235,4 +235,4 @@ def test_scheduler_without_gang_scheduling_is_found_out(
 
 def test_gang_without_groups_of_the_scheduler_is_not_suspected() -> None:
     words = _words(V135_FORM, _pods(None, NO_NODE, NO_NODE, nodes=("n", "", "")))
-    assert words == Words("Unschedulable", NODES)
+    assert words == Report("Unschedulable", NODES)

@@ -11,8 +11,8 @@ from backend_controllers.default.served import (
     POD_GROUPS_V1BETA1,
     GangPolicy,
     GroupSpec,
-    PodGroup,
     Policy,
+    WorkloadPodGroup,
 )
 from shared_api.kube.metadata import Metadata
 from tests.backends.default.kit import (
@@ -144,7 +144,7 @@ def test_set_of_groups_without_minimums_is_left_out() -> None:
 
 def test_gang_without_minimums_keeps_the_tree_that_it_has() -> None:
     live = tuple(
-        PodGroup(Metadata(name=f"{ROOT}-{group}"), GroupSpec(Policy(GangPolicy(count))))
+        WorkloadPodGroup(Metadata(name=f"{ROOT}-{group}"), GroupSpec(Policy(GangPolicy(count))))
         for group, count in (("a", 2), ("b", 3))
     )
     facts = Known(objects={POD_GROUPS_V1BETA1: live})
@@ -162,7 +162,7 @@ def test_group_in_two_sets_is_refused() -> None:
     sets = [_set("s", "a", "b"), _set("t", "b")]
     (refusal,) = _translate(gang(topologyConstraintGroupConfigs=sets)).refusals
     assert refusal.startswith("spec.topologyConstraintGroupConfigs[t].")
-    assert "group b" in refusal
+    assert "group 'b'" in refusal
 
 
 def test_names_in_a_set_that_are_no_groups_mean_nothing() -> None:

@@ -15,7 +15,7 @@ from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.resources import Resource
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Reflector, Source
@@ -45,8 +45,8 @@ async def client(bare: Cluster) -> AsyncIterator[Client]:
 async def gang(client: Client) -> AsyncIterator[None]:
     """A gang that the backend is to serve."""
     manifest = {
-        "apiVersion": PodGang.API_VERSION,
-        "kind": PodGang.KIND,
+        "apiVersion": ObservedPodGang.API_VERSION,
+        "kind": ObservedPodGang.KIND,
         "metadata": {
             "name": "w",
             "namespace": "default",

@@ -4,15 +4,18 @@ from typing import Any
 
 import msgspec
 
+from backend_controllers.generic.context import BackendContext
 from shared_api import names
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.reconciling.pending_writes import PendingWrites
 
 NAMESPACE = "n"
 
 
-def gang(*groups: tuple[str, int, int], status: dict[str, Any] | None = None) -> PodGang:
+def gang(*groups: tuple[str, int, int], status: dict[str, Any] | None = None) -> ObservedPodGang:
     """A gang `w-0` of groups with a name, a minimum and a number of pods."""
     manifest: dict[str, Any] = {
         "metadata": {"name": "w-0", "namespace": NAMESPACE, "uid": "gang", "generation": 2},
@@ -31,7 +34,7 @@ def gang(*groups: tuple[str, int, int], status: dict[str, Any] | None = None) ->
     }
     if status is not None:
         manifest["status"] = status
-    return msgspec.convert(manifest, PodGang)
+    return msgspec.convert(manifest, ObservedPodGang)
 
 
 def pod(
@@ -52,3 +55,8 @@ def pod(
 def going(value: Pod) -> Pod:
     metadata = msgspec.structs.replace(value.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     return msgspec.structs.replace(value, metadata=metadata)
+
+
+def applier_of(context: BackendContext) -> Applier:
+    """What a controller of this process writes with."""
+    return Applier(context.client, context.field_manager, PendingWrites(), context.telemetry)

@@ -58,8 +58,8 @@ async def test_a_scheduler_that_is_absent_is_waited_for(
             await asyncio.to_thread(
                 core_cluster.kubectl, "apply", "-f", "-", input=json.dumps(birds.definition)
             )
-            speaks = f"speaks {birds.kind.api_version}"
-            await records.until(lambda: ready() == ("True", "SchedulerApiFound", speaks))
+            uses = f"uses {birds.kind.api_version}"
+            await records.until(lambda: ready() == ("True", "SchedulerApiFound", uses))
             await until_programmed(person, "g")
             status = records.one(birds.name).status
             assert status["apiVersions"] == [birds.kind.api_version]

@@ -6,14 +6,16 @@ import msgspec
 
 from backend_controllers.generic.disruptions import Disruption, Disruptions
 from shared_api import names
-from shared_api.kube.metadata import ObjectKey, OwnerReference
+from shared_api.kube.metadata import ObjectKey, ObservedOwnerReference
 from shared_api.kube.pods import Pod, PodCondition
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.backends.generic.samples import NAMESPACE, gang, going, pod
 
 GANG = gang(("a", 2, 3))
-CLIQUE = OwnerReference("grove.io/v1alpha1", "PodClique", "w-0-a", "clique", controller=True)
+CLIQUE = ObservedOwnerReference(
+    "grove.io/v1alpha1", "PodClique", "w-0-a", "clique", controller=True
+)
 TAKEN = "taken by a higher priority"
 
 
@@ -48,8 +50,8 @@ class World:
     def removed(self, value: Pod) -> None:
         self.pods.take(Removed(value))
 
-    def told(self, *pods: Pod, is_placed: bool = False) -> Disruption | None:
-        return self.seen.of(GANG, pods, is_placed=is_placed)
+    def told(self, *pods: Pod, is_scheduled: bool = False) -> Disruption | None:
+        return self.seen.of(GANG, pods, is_scheduled=is_scheduled)
 
 
 def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
@@ -57,7 +59,7 @@ def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
     world.changed(pod("a-0"))
     world.changed(going(member("a-0")))
     world.removed(member("a-0"))
-    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being taken away: {TAKEN}")
+    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being evicted: {TAKEN}")
 
 
 def test_a_member_that_is_taken_again_and_again_counts_once_and_says_how_often() -> None:
@@ -69,17 +71,17 @@ def test_a_member_that_is_taken_again_and_again_counts_once_and_says_how_often()
         world.changed(marked)
         world.changed(going(marked))
         world.removed(marked)
-    told = f"1 of 2 pods are being taken away (11 times so far): {TAKEN}"
+    told = f"1 of 2 pods are being evicted (11 times so far): {TAKEN}"
     assert world.told() == Disruption("Preempted", told)
-    assert world.told(is_placed=True) is None
+    assert world.told(is_scheduled=True) is None
 
 
-def test_it_is_over_when_the_minimum_is_placed_and_the_marked_pods_are_gone() -> None:
+def test_it_is_over_when_the_minimum_is_scheduled_and_the_marked_pods_are_gone() -> None:
     world = World("w-0")
     world.changed(member("a-0"))
-    assert world.told(is_placed=True) is not None
+    assert world.told(is_scheduled=True) is not None
     world.removed(member("a-0"))
-    assert world.told(is_placed=True) is None
+    assert world.told(is_scheduled=True) is None
     assert world.told() is None
 
 
@@ -104,21 +106,21 @@ def test_surplus_pods_strangers_and_gangs_that_are_gone_do_not_count() -> None:
 def test_surplus_that_stands_in_for_members_is_told_of_in_their_number() -> None:
     world = World("w-0", surplus_stands_in=True)
     world.changed(member("a-2"))
-    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being taken away: {TAKEN}")
+    assert world.told() == Disruption("Preempted", f"1 of 2 pods are being evicted: {TAKEN}")
     world.changed(member("a-1"))
     world.changed(member("a-0"))
-    assert world.told() == Disruption("Preempted", f"2 of 2 pods are being taken away: {TAKEN}")
+    assert world.told() == Disruption("Preempted", f"2 of 2 pods are being evicted: {TAKEN}")
 
 
 def test_a_gang_that_has_enough_others_is_not_disrupted_where_surplus_stands_in() -> None:
     marked, others = member("a-0"), (pod("a-1"), pod("a-2"))
     world = World("w-0", surplus_stands_in=True)
     world.changed(marked)
-    assert world.told(marked, *others, is_placed=True) is None
-    assert world.told(marked, others[0], is_placed=True) is not None
+    assert world.told(marked, *others, is_scheduled=True) is None
+    assert world.told(marked, others[0], is_scheduled=True) is not None
     apart = World("w-0")
     apart.changed(marked)
-    assert apart.told(marked, *others, is_placed=True) is not None
+    assert apart.told(marked, *others, is_scheduled=True) is not None
 
 
 def test_a_pod_without_a_mark_is_no_disruption() -> None:
@@ -140,11 +142,11 @@ def test_a_pod_whose_mark_is_taken_back_is_not_taken_away() -> None:
     world.changed(member("a-0"))
     world.changed(member("a-1"))
     world.changed(unmarked(member("a-0")))
-    told = world.told(is_placed=True)
+    told = world.told(is_scheduled=True)
     assert told is not None
-    assert told.message == f"1 of 2 pods are being taken away: {TAKEN}"
+    assert told.message == f"1 of 2 pods are being evicted: {TAKEN}"
     world.changed(unmarked(member("a-1")))
-    assert world.told(is_placed=True) is None
+    assert world.told(is_scheduled=True) is None
 
 
 def test_a_pod_that_goes_all_the_same_is_taken_away() -> None:

@@ -8,23 +8,22 @@ import pytest
 
 from backend_controllers.contract.declaration import Dialect, Served
 from backend_controllers.generic import gang_reconciler
-from backend_controllers.generic.caches import OWNER, Caches
+from backend_controllers.generic.caches import OWNER, BackendCaches
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.gang_reconciler import GangReconciler
 from backend_controllers.generic.gang_results import Stage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.settings import Settings
-from shared_api.kube.errors import Cause, Details, KubeError, Status, from_status
+from backend_controllers.settings import BackendSettings
+from shared_api.kube.errors import KubeError, Status, StatusCause, StatusDetails, from_status
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.reconciling.outcome import Result, Retry
-from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.owners import by_controller
 from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.backends.generic.flocks import Birds
-from tests.backends.generic.samples import NAMESPACE, gang
+from tests.backends.generic.samples import NAMESPACE, applier_of, gang
 from tests.runtime.writes import ScriptedClient, Write
 
 GANG = gang(("a", 2, 2))
@@ -44,12 +43,14 @@ class World:
         telemetry = Telemetry()
         self.metrics = BackendMetrics(telemetry, birds.name)
         self.telemetry = telemetry
-        context = BackendContext(birds.backend, Settings(), self.client, telemetry, self.metrics)
-        self.board = context.board
-        caches = Caches(Cache(), Cache(), {birds.kind: Cache({OWNER: by_controller})})
+        context = BackendContext(
+            birds.backend, BackendSettings(), self.client, telemetry, self.metrics
+        )
+        self.results = context.results
+        caches = BackendCaches(Cache(), Cache(), {birds.kind: Cache({OWNER: by_controller})})
         self.gangs = caches.gangs
         lifetimes = Lifetimes(caches.gangs, self.metrics, context.clock)
-        applier = context.applier(PendingWrites())
+        applier = applier_of(context)
         self._reconciler = GangReconciler(context, dialect, caches, applier, lifetimes)
         self.gangs.take(Changed(GANG))
 
@@ -61,7 +62,7 @@ class World:
 
         def goes(write: Write) -> KubeError | None:
             self.gangs.take(Removed(GANG))
-            self.board.forget("gang")
+            self.results.forget("gang")
             return answer
 
         return goes
@@ -79,9 +80,9 @@ class World:
 async def test_a_gang_that_is_written_is_known_and_timed() -> None:
     world = World()
     assert await world.reconcile() is None
-    posted = world.board.get("gang")
-    assert posted is not None
-    assert posted.stage is Stage.PROGRAMMED
+    result = world.results.get("gang")
+    assert result is not None
+    assert result.stage is Stage.PROGRAMMED
     assert world.timed() == 1
 
 
@@ -90,7 +91,7 @@ async def test_nothing_is_kept_of_a_gang_that_goes_while_it_is_written() -> None
     world.client.refuse = world.meanwhile(None)
     assert await world.reconcile() is None
     assert world.client.sent("apply") == ["w-0"]
-    assert world.board.get("gang") is None
+    assert world.results.get("gang") is None
     assert world.timed() == 0
 
 
@@ -100,11 +101,11 @@ async def test_nothing_is_kept_of_a_gang_that_goes_while_it_is_refused(code: int
     world.client.refuse = world.meanwhile(from_status(Status(code, message="no")))
     with pytest.raises(KubeError):
         await world.reconcile()
-    assert world.board.get("gang") is None
+    assert world.results.get("gang") is None
 
 
 async def test_a_server_that_does_not_answer_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gang_reconciler, "LONGEST", 0.01)
+    monkeypatch.setattr(gang_reconciler, "WRITE_SECONDS", 0.01)
     world = World()
 
     async def hangs(*parts: Any, **options: Any) -> Any:
@@ -113,16 +114,16 @@ async def test_a_server_that_does_not_answer_is_told_of(monkeypatch: pytest.Monk
     monkeypatch.setattr(world.client, "apply", hangs)
     with pytest.raises(Retry):
         await world.reconcile()
-    posted = world.board.get("gang")
-    assert posted is not None
-    assert posted.stage is Stage.FAILED
-    assert "did not take the objects" in posted.message
+    result = world.results.get("gang")
+    assert result is not None
+    assert result.stage is Stage.FAILED
+    assert "did not store the objects" in result.message
 
 
 async def test_what_is_refused_because_the_namespace_goes_needs_nobody() -> None:
     world = World()
-    details = Details(causes=(Cause("NamespaceTerminating"),))
+    details = StatusDetails(causes=(StatusCause("NamespaceTerminating"),))
     world.client.refuse = lambda write: from_status(Status(403, details=details))
     with pytest.raises(KubeError):
         await world.reconcile()
-    assert world.board.get("gang") is None
+    assert world.results.get("gang") is None

@@ -14,11 +14,11 @@ from backend_controllers.contract.declaration import (
     Translation,
 )
 from backend_controllers.generic.kinds import BACKENDS, GANGS
-from backend_controllers.settings import LeaderElection
+from backend_controllers.settings import BackendLeaderElection
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Propagation
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.resources import LEASES
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, until_programmed
@@ -88,7 +88,7 @@ async def test_objects_of_a_gang_that_went_meanwhile_are_swept_away(
 async def test_of_two_replicas_one_leads_and_the_other_takes_over(
     core_cluster: Cluster, birds: Birds, person: Onlooker
 ) -> None:
-    election = LeaderElection(namespace=person.namespace, name="flock")
+    election = BackendLeaderElection(namespace=person.namespace, name="flock")
     chosen = backend_settings(election=election)
     async with running_backend(core_cluster, birds.backend, chosen) as one:
         await person.create(gang("g", birds.name))
@@ -124,7 +124,7 @@ class Counted:
         assert isinstance(found, Dialect)
         return replace(found, translate=self._translate)
 
-    def _translate(self, gang: PodGang, facts: Facts) -> Translation:
+    def _translate(self, gang: ObservedPodGang, facts: Facts) -> Translation:
         self.translations += 1
         made: Translation = self._birds.module["translate"](gang, facts)
         return made

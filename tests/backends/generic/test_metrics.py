@@ -42,8 +42,8 @@ def test_reasons_are_bounded() -> None:
 def test_one_dialect_is_in_use_at_a_time() -> None:
     telemetry = Telemetry()
     metrics = BackendMetrics(telemetry, "x")
-    metrics.speaks("v1")
-    metrics.speaks("v2")
+    metrics.set_dialect("v1")
+    metrics.set_dialect("v2")
     assert counted(telemetry, "backend_dialect_info") == {("x", "v2"): 1}
-    metrics.speaks("")
+    metrics.set_dialect("")
     assert counted(telemetry, "backend_dialect_info") == {}

@@ -23,7 +23,7 @@ from backend_controllers.generic.kinds import GANGS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Patch
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from tests.backends.generic.flocks import Birds
 from tests.backends.generic.gangs import Eyes, gang, said, until_programmed, until_said
 from tests.backends.kit import backend_settings, running_backend
@@ -43,13 +43,16 @@ async def test_an_object_of_somebody_else_is_never_touched(
     flocks: Eyes,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 0.5)
+    monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 0.5)
     await flocks.create("g", birds=9)
     await flocks.until(lambda: flocks.get("g"))
     async with running_backend(core_cluster, birds.backend) as flock:
         await person.create(gang("g", birds.name))
         message = await until_said(person, "g", "Programmed", "False", "Conflict")
-        assert message == f"Flock {person.namespace}/g exists and is not ours"
+        assert message == (
+            f"Flock {person.namespace}/g exists and is not owned by PodGang g:"
+            " delete it, or choose another name"
+        )
         assert said(person, "g", "Accepted") == ("True", "Accepted")
         assert await person.until_event("g", "Conflict", 60) == message
         assert flocks.one("g").spec == {"birds": 9}
@@ -103,8 +106,8 @@ async def test_what_somebody_takes_from_us_is_told_and_taken_back_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
     keeper: str | None,
 ) -> None:
-    monkeypatch.setattr(object_writer, "TAKEN_BACK_AFTER", 1.0)
-    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 1.5)
+    monkeypatch.setattr(object_writer, "RECLAIM_AFTER", 1.0)
+    monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 1.5)
     async with running_backend(core_cluster, birds.backend) as flock:
         await person.create(gang("g", birds.name))
         await until_programmed(person, "g")
@@ -112,7 +115,7 @@ async def test_what_somebody_takes_from_us_is_told_and_taken_back_after_a_while(
         await flock.until_idle()
         flock.writes.seen.clear()
         owner = person.one(GANGS, "g").metadata
-        reference = {"apiVersion": PodGang.API_VERSION, "kind": PodGang.KIND}
+        reference = {"apiVersion": ObservedPodGang.API_VERSION, "kind": ObservedPodGang.KIND}
         reference |= {"name": owner.name, "uid": owner.uid}
         labels = {} if keeper is None else {names.LABEL_MANAGED_BY: keeper}
         taken = {"metadata": {"ownerReferences": [reference], "labels": labels}}
@@ -131,8 +134,8 @@ async def test_what_the_gang_does_not_own_is_not_taken_back(
     flocks: Eyes,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(object_writer, "TAKEN_BACK_AFTER", 0.0)
-    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 0.3)
+    monkeypatch.setattr(object_writer, "RECLAIM_AFTER", 0.0)
+    monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 0.3)
     async with running_backend(core_cluster, birds.backend) as flock:
         await person.create(gang("g", birds.name))
         await until_programmed(person, "g")
@@ -155,7 +158,7 @@ async def test_a_gang_that_the_scheduler_cannot_serve_says_why_and_loses_its_obj
         packed = {"topologyConstraint": {"packConstraint": {"required": "zone"}}}
         await person.change(GANGS, "g", {"spec": packed})
         message = await until_said(person, "g", "Accepted", "False", "Unsupported")
-        assert message == "the scheduler cannot do: placement by topology"
+        assert message == "not supported by the scheduler: placement by topology"
         assert said(person, "g", "Programmed") == ("False", "NotAccepted")
         await flocks.until(lambda: flocks.get("g") is None)
         await person.change(GANGS, "g", {"spec": {"topologyConstraint": None}})
@@ -199,7 +202,7 @@ async def test_a_deleted_gang_leaves_nothing_and_costs_no_write(
 def coloured(birds: Birds) -> Backend:
     """The example, whose flocks have a colour that cannot be changed."""
 
-    def translate(gang: PodGang, facts: Facts) -> Translation:
+    def translate(gang: ObservedPodGang, facts: Facts) -> Translation:
         made: Translation = birds.module["translate"](gang, facts)
         annotations = gang.metadata.annotations
         kept = annotations.get(WHEN_REFUSED) != "replace"
@@ -269,7 +272,7 @@ async def test_a_finalizer_that_is_not_named_is_waited_for(
         await person.change(birds.kind, "g", {"metadata": {"finalizers": [HOLD, stranger]}})
         await flocks.delete("g")
         message = await until_said(person, "g", "Programmed", "False", "Replacing")
-        assert message.endswith(f"is going away, held by {stranger}")
+        assert message.endswith(f"is being deleted, waiting for its finalizers {stranger}")
         assert flocks.one("g").metadata.finalizers == (stranger,)
         await person.change(birds.kind, "g", {"metadata": {"finalizers": None}})
         await flocks.until(lambda: (new := flocks.get("g")) and new.metadata.uid != first)

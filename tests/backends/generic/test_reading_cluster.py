@@ -13,15 +13,15 @@ from backend_controllers.contract.declaration import (
     Facts,
     Options,
     Reads,
+    Report,
     Served,
     Translation,
-    Words,
 )
 from backend_controllers.generic.kinds import GANGS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Selector
 from shared_api.kube.codec import PartialObject
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.resources import Resource
 from shared_api.runtime.watching.predicates import Watched
 from tests.backends.generic.flocks import Birds
@@ -52,7 +52,7 @@ def following(birds: Birds, translated: Counter[str]) -> Backend:
         found = birds.backend.detect(served, options)
         assert isinstance(found, Dialect)
 
-        def translate(of: PodGang, facts: Facts) -> Translation:
+        def translate(of: ObservedPodGang, facts: Facts) -> Translation:
             name = of.metadata.name
             translated[name] += 1
             if facts.get(NOTES, of.metadata.namespace or "", name) is None:
@@ -75,11 +75,11 @@ def complaining(birds: Birds, place: str) -> Backend:
         found = birds.backend.detect(served, options)
         assert isinstance(found, Dialect)
 
-        def mirror(of: PodGang, facts: Facts) -> Words:
+        def mirror(of: ObservedPodGang, facts: Facts) -> Report:
             del of
             note = facts.get(NOTES, place, SHARED)
             problem = "does not exist" if note is None else note.metadata.annotations[PROBLEM]
-            return Words("NoteMissing" if note is None else "NoteWrong", f"the note {problem}")
+            return Report("NoteMissing" if note is None else "NoteWrong", f"the note {problem}")
 
         # Its own label: other tests' notes are none of its business.
         reads = (Reads(NOTES, PartialObject, Selector(f"{OF}={SHARED}")),)

@@ -11,8 +11,8 @@ from backend_controllers.contract.declaration import (
     Backend,
     Dialect,
     Questions,
+    Report,
     Served,
-    Words,
 )
 from backend_controllers.generic.definitions import Definition, schemas
 from backend_controllers.generic.discovery import Found
@@ -36,7 +36,7 @@ DIALECT = Dialect(
     capabilities=frozenset({"Priority", "Gang"}),
     preparation=AS_THEY_ARE,
     translate=lambda gang, facts: pytest.fail("nothing is translated"),
-    mirror=lambda gang, facts: Words(),
+    mirror=lambda gang, facts: Report(),
     warning="gangs are not guaranteed",
 )
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -73,7 +73,7 @@ def test_a_backend_that_found_its_scheduler_says_what_it_speaks() -> None:
     found = status(DIALECT)
     (ready,) = found["conditions"]
     assert (ready["status"], ready["reason"]) == ("True", "SchedulerApiFound")
-    assert ready["message"] == "speaks example.com/v1; gangs are not guaranteed"
+    assert ready["message"] == "uses example.com/v1; gangs are not guaranteed"
     assert found["apiVersions"] == ["example.com/v1", "example.com/v2"]
     assert found["dialect"] == "example.com/v1"
 
@@ -105,8 +105,8 @@ def test_a_definition_counts_once_the_server_has_accepted_it() -> None:
     assert schemas([definition(status={"conditions": None})]) == {}
     leaving = {"name": "things.example.com", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert schemas([definition(metadata=leaving)]) == {}
-    assert definition().says_the_same(definition(metadata={"resourceVersion": "2"}))
-    assert not definition().says_the_same(definition(status={}))
+    assert definition().serves_the_same(definition(metadata={"resourceVersion": "2"}))
+    assert not definition().serves_the_same(definition(status={}))
 
 
 def test_a_field_is_found_through_lists() -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 
 import pytest
 
-from backend_controllers.contract.declaration import Backend, Dialect, Questions, Words
+from backend_controllers.contract.declaration import Backend, Dialect, Questions, Report
 from backend_controllers.generic.kinds import BACKENDS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
@@ -51,7 +51,7 @@ def declared(name: str, preparation: PodPreparationSpec) -> Backend:
         capabilities=frozenset({"Gang"}),
         preparation=preparation,
         translate=lambda gang, facts: pytest.fail("nothing is translated"),
-        mirror=lambda gang, facts: Words(),
+        mirror=lambda gang, facts: Report(),
     )
     return Backend(name, (name,), "example.com/x", Questions(), lambda _, __: dialect)
 

@@ -6,49 +6,49 @@ from typing import Any
 
 import pytest
 
-from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.declaration import Report
 from backend_controllers.contract.pod_counts import count
 from backend_controllers.generic.disruptions import Disruption
-from backend_controllers.generic.gang_results import Programming, Stage
-from backend_controllers.generic.reports import Report, Worth, report, worth
-from shared_api.kube.podgangs import PodGang
+from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.reports import GangReport, WriteUrgency, report, urgency
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import PodPatch, PodPreparation, PodSpecPatch, SchedulingGroup
 from tests.backends.generic.samples import gang, pod
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
 LATER = datetime(2026, 5, 1, 13, 0, 0, tzinfo=UTC)
-DONE = Programming(Stage.PROGRAMMED, generation=2)
+DONE = GangResult(Stage.PROGRAMMED, generation=2)
 
 
 def told(
     pods: list[Pod] | None = None,
-    words: Words | None = None,
-    programming: Programming = DONE,
-    about: PodGang | None = None,
-) -> Report:
+    words: Report | None = None,
+    result: GangResult = DONE,
+    about: ObservedPodGang | None = None,
+) -> GangReport:
     about = about or gang(("a", 2, 2))
-    return report(about, programming, count(about, pods or []), words or Words())
+    return report(about, result, count(about, pods or []), words or Report())
 
 
-def after(said: Report) -> PodGang:
+def after(said: GangReport) -> ObservedPodGang:
     """The gang once that was written."""
     return gang(("a", 2, 2), status=status_of(said))
 
 
-def status_of(said: Report, now: datetime = NOW) -> dict[str, Any]:
+def status_of(said: GangReport, now: datetime = NOW) -> dict[str, Any]:
     status = said.manifest(gang(("a", 2, 2)), now)["status"]
     assert isinstance(status, dict)
     return status
 
 
-def conditions(said: Report) -> dict[str, tuple[str, str, str]]:
+def conditions(said: GangReport) -> dict[str, tuple[str, str, str]]:
     found = status_of(said)["conditions"]
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
 
 
 PLACED = [pod("a-0"), pod("a-1")]
-FITS_2, FITS_4 = Words("NoRoom", "fits 2 of 5"), Words("NoRoom", "fits 4 of 5")
+FITS_2, FITS_4 = Report("NoRoom", "fits 2 of 5"), Report("NoRoom", "fits 4 of 5")
 RUNS = [pod("a-0", ready=True), pod("a-1", ready=True)]
 
 
@@ -64,7 +64,7 @@ def test_a_gang_that_was_just_written_down() -> None:
 
 
 def test_the_words_of_the_scheduler_follow_the_numbers() -> None:
-    said = conditions(told([pod("a-0")], Words("Unschedulable", "0/5 nodes fit: cpu")))
+    said = conditions(told([pod("a-0")], Report("Unschedulable", "0/5 nodes fit: cpu")))
     assert said["Scheduled"] == (
         "False",
         "Unschedulable",
@@ -73,39 +73,39 @@ def test_the_words_of_the_scheduler_follow_the_numbers() -> None:
 
 
 def test_a_placed_gang_has_no_use_for_old_words() -> None:
-    said = conditions(told(PLACED, Words("Unschedulable", "no room")))
+    said = conditions(told(PLACED, Report("Unschedulable", "no room")))
     assert said["Scheduled"] == ("True", "MinimumPlaced", "2/2 pods scheduled")
     assert status_of(told(PLACED))["phase"] == "Starting"
     assert status_of(told(RUNS))["phase"] == "Running"
 
 
 def test_a_gang_that_awaits_its_release_is_accepted_and_not_programmed() -> None:
-    waits = Programming(Stage.AWAITING, "objects follow the release", generation=2)
-    said = conditions(told(programming=waits))
+    waits = GangResult(Stage.AWAITING, "objects follow the release", generation=2)
+    said = conditions(told(result=waits))
     assert said["Accepted"] == ("True", "Accepted", "")
     assert said["Programmed"] == ("False", "Awaiting", "objects follow the release")
 
 
 def test_what_the_scheduler_cannot_do_is_listed() -> None:
-    refused = Programming(Stage.UNSUPPORTED, generation=2, refusals=("one thing", "another"))
-    said = conditions(told(programming=refused))
+    refused = GangResult(Stage.UNSUPPORTED, generation=2, refusals=("one thing", "another"))
+    said = conditions(told(result=refused))
     assert said["Accepted"] == (
         "False",
         "Unsupported",
-        "the scheduler cannot do: one thing; another",
+        "not supported by the scheduler: one thing; another",
     )
     assert said["Programmed"][:2] == ("False", "NotAccepted")
 
 
 def test_remarks_are_told_where_they_belong() -> None:
-    remarked = Programming(Stage.PROGRAMMED, generation=2, remarks=("preferred rack",))
-    said = conditions(told(words=Words(remarks=("two writers",)), programming=remarked))
-    assert said["Accepted"][2] == "left undone: preferred rack"
+    remarked = GangResult(Stage.PROGRAMMED, generation=2, remarks=("preferred rack",))
+    said = conditions(told(words=Report(remarks=("two writers",)), result=remarked))
+    assert said["Accepted"][2] == "not applied: preferred rack"
     assert said["Programmed"][2] == "two writers"
 
 
 def test_a_disruption_is_told_and_taken_back() -> None:
-    disrupted = told(PLACED, Words(disruption="preempted by w-1"))
+    disrupted = told(PLACED, Report(disruption="preempted by w-1"))
     assert conditions(disrupted)["DisruptionTarget"] == ("True", "Preempted", "preempted by w-1")
     about = after(disrupted)
     assert conditions(told(PLACED, about=about))["DisruptionTarget"][0] == "False"
@@ -123,11 +123,11 @@ def test_a_condition_is_dated_from_when_its_status_flipped() -> None:
 
 
 def test_preparations_and_scores_are_part_of_the_status() -> None:
-    prepared = Programming(Stage.PROGRAMMED, generation=2, preparations=(PodPreparation(name="a"),))
-    said = told(PLACED, Words(placement_score=0.5), programming=prepared)
+    prepared = GangResult(Stage.PROGRAMMED, generation=2, preparations=(PodPreparation(name="a"),))
+    said = told(PLACED, Report(placement_score=0.5), result=prepared)
     assert status_of(said)["podPreparations"] == [{"name": "a"}]
     assert status_of(said)["placementScore"] == 0.5
-    assert worth(after(said).status, said) is Worth.NOTHING
+    assert urgency(after(said).status, said) is WriteUrgency.NOTHING
 
 
 def in_group(name: str) -> PodPatch:
@@ -135,27 +135,31 @@ def in_group(name: str) -> PodPatch:
 
 
 @pytest.mark.parametrize(
-    ("published", "wanted", "urgency"),
+    ("published", "wanted", "soon"),
     [
-        ({}, {}, Worth.NOTHING),
-        ({}, {"members": None}, Worth.NOTHING),
-        ({"members": PodPatch()}, {"members": PodPatch(labels={}, spec=None)}, Worth.NOTHING),
-        ({"members": in_group("g")}, {"members": in_group("g")}, Worth.NOTHING),
-        ({"members": in_group("g")}, {"members": in_group("h")}, Worth.NOW),
-        ({"members": in_group("g")}, {"surplus": in_group("g")}, Worth.NOW),
-        ({"members": PodPatch(labels={"a": "b"})}, {"members": PodPatch()}, Worth.NOW),
+        ({}, {}, WriteUrgency.NOTHING),
+        ({}, {"members": None}, WriteUrgency.NOTHING),
+        (
+            {"members": PodPatch()},
+            {"members": PodPatch(labels={}, spec=None)},
+            WriteUrgency.NOTHING,
+        ),
+        ({"members": in_group("g")}, {"members": in_group("g")}, WriteUrgency.NOTHING),
+        ({"members": in_group("g")}, {"members": in_group("h")}, WriteUrgency.NOW),
+        ({"members": in_group("g")}, {"surplus": in_group("g")}, WriteUrgency.NOW),
+        ({"members": PodPatch(labels={"a": "b"})}, {"members": PodPatch()}, WriteUrgency.NOW),
         # None is prepared like a member, an empty one like nothing.
-        ({"surplus": None}, {"surplus": PodPatch()}, Worth.NOW),
+        ({"surplus": None}, {"surplus": PodPatch()}, WriteUrgency.NOW),
     ],
 )
 def test_preparations_are_published_again_exactly_if_they_mean_something_else(
-    published: dict[str, Any], wanted: dict[str, Any], urgency: Worth
+    published: dict[str, Any], wanted: dict[str, Any], soon: WriteUrgency
 ) -> None:
     said, then = (
-        told(programming=replace(DONE, preparations=(PodPreparation(name="a", **patches),)))
+        told(result=replace(DONE, preparations=(PodPreparation(name="a", **patches),)))
         for patches in (published, wanted)
     )
-    assert worth(after(said).status, then) is urgency
+    assert urgency(after(said).status, then) is soon
 
 
 def test_the_date_of_a_status_that_stays_is_taken_over_as_it_was_written() -> None:
@@ -173,53 +177,55 @@ def test_the_date_of_a_status_that_stays_is_taken_over_as_it_was_written() -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "then", "urgency"),
+    ("said", "then", "soon"),
     [
-        (told(), told(), Worth.NOTHING),
-        (told(), told(PLACED), Worth.NOW),
-        (told(PLACED), told(), Worth.NOW),
-        (told(PLACED), told(RUNS), Worth.NOW),
-        (told(), told(words=Words("Unschedulable", "no room")), Worth.SOON),
-        (told(), told([pod("a-0")]), Worth.LATER),
-        (told(words=FITS_2), told(words=FITS_4), Worth.WORDS),
-        (told(words=FITS_2), told([pod("a-0")], FITS_4), Worth.WORDS),
-        (told(words=FITS_2), told([pod("a-0")], FITS_2), Worth.LATER),
-        (told(PLACED), told(PLACED, Words(placement_score=0.5)), Worth.LATER),
-        (told(), told(programming=Programming(Stage.PROGRAMMED, generation=3)), Worth.NOTHING),
+        (told(), told(), WriteUrgency.NOTHING),
+        (told(), told(PLACED), WriteUrgency.NOW),
+        (told(PLACED), told(), WriteUrgency.NOW),
+        (told(PLACED), told(RUNS), WriteUrgency.NOW),
+        (told(), told(words=Report("Unschedulable", "no room")), WriteUrgency.SOON),
+        (told(), told([pod("a-0")]), WriteUrgency.LATER),
+        (told(words=FITS_2), told(words=FITS_4), WriteUrgency.MESSAGE),
+        (told(words=FITS_2), told([pod("a-0")], FITS_4), WriteUrgency.MESSAGE),
+        (told(words=FITS_2), told([pod("a-0")], FITS_2), WriteUrgency.LATER),
+        (told(PLACED), told(PLACED, Report(placement_score=0.5)), WriteUrgency.LATER),
+        (told(), told(result=GangResult(Stage.PROGRAMMED, generation=3)), WriteUrgency.NOTHING),
         (
             told(RUNS),
-            told(RUNS, programming=Programming(Stage.PROGRAMMED, generation=3)),
-            Worth.LATER,
+            told(RUNS, result=GangResult(Stage.PROGRAMMED, generation=3)),
+            WriteUrgency.LATER,
         ),
-        (told(), told(programming=Programming(Stage.REPLACING, generation=2)), Worth.SOON),
-        (told(PLACED), told(PLACED, Words(disruption="by w-1")), Worth.NOW),
+        (told(), told(result=GangResult(Stage.REPLACING, generation=2)), WriteUrgency.SOON),
+        (told(PLACED), told(PLACED, Report(disruption="by w-1")), WriteUrgency.NOW),
     ],
 )
-def test_only_what_flips_is_said_at_once(said: Report, then: Report, urgency: Worth) -> None:
-    assert worth(after(said).status, then) is urgency
+def test_only_what_flips_is_said_at_once(
+    said: GangReport, then: GangReport, soon: WriteUrgency
+) -> None:
+    assert urgency(after(said).status, then) is soon
 
 
 def test_what_the_api_would_refuse_is_brought_into_form() -> None:
-    said = told(words=Words("3 Queue-full!", "full", placement_score=1.5))
+    said = told(words=Report("3 Queue-full!", "full", placement_score=1.5))
     assert conditions(said)["Scheduled"][1] == "Queuefull"
     assert status_of(said)["placementScore"] == 1.0
-    assert conditions(told(words=Words("?", "x")))["Scheduled"][1] == "PodsPending"
+    assert conditions(told(words=Report("?", "x")))["Scheduled"][1] == "PodsPending"
 
 
 def test_the_first_word_is_said_at_once() -> None:
-    assert worth(None, told()) is Worth.NOW
+    assert urgency(None, told()) is WriteUrgency.NOW
 
 
 def test_a_long_message_is_cut_and_still_recognised() -> None:
-    long = told(words=Words("Unschedulable", "x" * 5000))
+    long = told(words=Report("Unschedulable", "x" * 5000))
     assert len(conditions(long)["Scheduled"][2]) == 1024
-    assert worth(after(long).status, long) is Worth.NOTHING
+    assert urgency(after(long).status, long) is WriteUrgency.NOTHING
 
 
 def test_a_disruption_lasts_until_the_minimum_is_placed_again() -> None:
     taken = Disruption("Preempted", "1 of 2 pods are being taken away: for others")
     about = gang(("a", 2, 2))
-    first = report(about, DONE, count(about, PLACED[:1]), Words(), taken)
+    first = report(about, DONE, count(about, PLACED[:1]), Report(), taken)
     expected = ("True", "Preempted", "1 of 2 pods are being taken away: for others")
     assert conditions(first)["DisruptionTarget"] == expected
     # The pods that said so are gone.
@@ -233,7 +239,7 @@ def test_a_disruption_lasts_until_the_minimum_is_placed_again() -> None:
 
 def test_the_scheduler_says_better_than_pods_who_takes_the_room() -> None:
     about = gang(("a", 2, 2))
-    words = Words(disruption="preempted by gang big-0")
+    words = Report(disruption="preempted by gang big-0")
     taken = Disruption("PreemptedForQuota", "text")
     said = report(about, DONE, count(about, []), words, taken)
     assert conditions(said)["DisruptionTarget"] == (
@@ -244,7 +250,7 @@ def test_the_scheduler_says_better_than_pods_who_takes_the_room() -> None:
 
 
 def test_the_schedulers_word_for_a_disruption_is_its_reason() -> None:
-    words = Words(disruption="reclaimed by gang big-0", disruption_reason="Reclaimed")
+    words = Report(disruption="reclaimed by gang big-0", disruption_reason="Reclaimed")
     about = gang(("a", 2, 2))
     for taken in (None, Disruption("Preempted", "text")):
         said = conditions(report(about, DONE, count(about, []), words, taken))

@@ -5,24 +5,24 @@ from typing import Any
 
 import msgspec
 
-from backend_controllers.contract.declaration import Served
+from backend_controllers.contract.declaration import Report, Served
+from backend_controllers.contract.events import EVENTS, SchedulerEvent
 from backend_controllers.kai.api import (
-    EVENTS,
     KEY_POD_GROUP,
     PODGROUPS,
     QUEUES,
     TOPOLOGIES,
-    ObservedEvent,
-    ObservedPodGroup,
-    ObservedQueue,
-    ObservedTopology,
+    KaiPodGroup,
+    KaiQueue,
+    KaiTopology,
     pod_group_name,
 )
-from backend_controllers.kai.features import Features, KaiInstallation, KaiOptions
+from backend_controllers.kai.installation import KaiFeatures, KaiInstallation, KaiOptions
+from backend_controllers.kai.mirroring import mirror
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.models import ClusterTopologyBinding
@@ -34,12 +34,12 @@ NAMESPACE = "team-a"
 UID = "0b6c1d9e-5f7a-4c7e-9d64-0c2a7d0f5a11"
 ZONE, RACK, HOST = "topology.kubernetes.io/zone", "example.com/rack", "kubernetes.io/hostname"
 
-V0_13 = Features(min_sub_group=False, empty_groups=False, strict_names=False, delays=False)
-V0_16 = Features(delays=False)
-V0_17 = Features()
+V0_13 = KaiFeatures(min_sub_group=False, empty_groups=False, strict_names=False, delays=False)
+V0_16 = KaiFeatures(delays=False)
+V0_17 = KaiFeatures()
 
 
-def speech(features: Features = V0_17, **options: Any) -> KaiInstallation:
+def installed(features: KaiFeatures = V0_17, **options: Any) -> KaiInstallation:
     return KaiInstallation(features, KaiOptions(**options))
 
 
@@ -62,7 +62,7 @@ def together(name: str, *members: str, constraint: Object | None = None) -> Obje
     return entry
 
 
-def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> PodGang:
+def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> ObservedPodGang:
     """A gang in queue `team`, unless its metadata says otherwise."""
     stated = {"labels": {"kai.scheduler/queue": "team"}} if metadata is None else metadata
     return msgspec.convert(
@@ -70,7 +70,7 @@ def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> PodGan
             "metadata": {"name": "web-0", "namespace": NAMESPACE, "uid": UID, **stated},
             "spec": {"podgroups": list(groups) or [group("web-0-main", 2)], **spec},
         },
-        PodGang,
+        ObservedPodGang,
     )
 
 
@@ -112,12 +112,12 @@ class GivenFacts:
 
 def queue(name: str, parent: str = "") -> tuple[Resource, Watched]:
     body = {"metadata": {"name": name}, "spec": {"parentQueue": parent} if parent else {}}
-    return QUEUES, msgspec.convert(body, ObservedQueue)
+    return QUEUES, msgspec.convert(body, KaiQueue)
 
 
 def topology(name: str, *levels: str) -> tuple[Resource, Watched]:
     spec = {"levels": [{"nodeLabel": level} for level in levels]}
-    return TOPOLOGIES, msgspec.convert({"metadata": {"name": name}, "spec": spec}, ObservedTopology)
+    return TOPOLOGIES, msgspec.convert({"metadata": {"name": name}, "spec": spec}, KaiTopology)
 
 
 def binding(name: str, *keys: str, **references: str) -> ClusterTopologyBinding:
@@ -146,7 +146,7 @@ def pod_group(
         "spec": spec,
         "status": {"schedulingConditions": list(conditions)},
     }
-    return PODGROUPS, msgspec.convert(body, ObservedPodGroup)
+    return PODGROUPS, msgspec.convert(body, KaiPodGroup)
 
 
 def unschedulable(*reasons: Object, number: int = 1, at: str = "2026-11-16T08:00:00Z") -> Object:
@@ -199,7 +199,7 @@ def evicted(
         "message": message,
         "lastTimestamp": at,
     }
-    return EVENTS, msgspec.convert(body, ObservedEvent)
+    return EVENTS, msgspec.convert(body, SchedulerEvent)
 
 
 def served(spec: Object, sub_group: Object, *, topologies: bool = True) -> Served:
@@ -244,3 +244,27 @@ SERVED = {
         {**_V0_15, "preemptionDelay": _TEXT, "stalenessGracePeriod": _TEXT}, _V0_15_GROUP
     ),
 }
+
+
+NODES = "no nodes with enough resources were found: 4 node(s) didn't have enough resources: GPUs"
+REASON = {
+    "reason": "PodSchedulingErrors",
+    "message": "Resources were found for 1 pods from all sub-groups while sub-group web-0-main"
+    " requires 2 pods for gang scheduling. Additional pods cannot be scheduled in this sub-group"
+    f" due to: {NODES}.",
+}
+STARTED = {"kai.scheduler/last-start-timestamp": "2026-11-16T09:00:00Z"}
+BEFORE, AFTER = "2026-11-16T08:00:00Z", "2026-11-16T10:00:00Z"
+
+
+def mirrored(*objects: Any, pods: tuple[Pod, ...] = (), **kwargs: Any) -> Report:
+    features = kwargs.pop("features", V0_17)
+    it = kwargs.pop("of", None) or gang()
+    return mirror(installed(features), it, GivenFacts(*objects, pods=pods, **kwargs))
+
+
+def two(*conditions: Object, **fields: Any) -> tuple[Pod, ...]:
+    return (
+        pod("p-0", "web-0-main", *conditions, **fields),
+        pod("p-1", "web-0-main", *conditions, **fields),
+    )

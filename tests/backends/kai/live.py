@@ -6,21 +6,21 @@ import functools
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from backend_controllers.contract.declaration import Dialect, Rendered, Served, Words
+from backend_controllers.contract.declaration import Dialect, Rendered, Report, Served
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import (
     PODGROUPS,
     QUEUES,
-    ObservedPodGroup,
+    KaiPodGroup,
     pod_group_name,
 )
-from backend_controllers.kai.features import KaiOptions
+from backend_controllers.kai.installation import KaiOptions
 from local_cluster.simulation.nodes import simulated_node
 from shared_api import names
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.metadata import ObjectKey
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import CRDS, NODES, PODS, Resource
 from shared_api.models import PodPatch
@@ -63,7 +63,7 @@ class LiveFacts:
 
     leaving: tuple[Pod, ...] = ()
 
-    def __init__(self, stage: "Stage", gang: PodGang) -> None:
+    def __init__(self, stage: "Stage", gang: ObservedPodGang) -> None:
         self._caches = stage.caches
         everything = (pod for pod in stage.pods if not pod.metadata.is_terminating)
         name = gang.metadata.name
@@ -178,12 +178,12 @@ class Stage:
 
     async def gang(
         self, name: str, groups: dict[str, int], *, queue: str = "team", **more: Any
-    ) -> PodGang:
+    ) -> ObservedPodGang:
         """A gang whose groups have as many pods as they need."""
         constraints = more.pop("constraints", {})
         manifest = {
-            "apiVersion": PodGang.API_VERSION,
-            "kind": PodGang.KIND,
+            "apiVersion": ObservedPodGang.API_VERSION,
+            "kind": ObservedPodGang.KIND,
             "metadata": {
                 "name": name,
                 "namespace": self.namespace,
@@ -206,9 +206,9 @@ class Stage:
                 **more,
             },
         }
-        return await self.client.create(GANGS, manifest, field_manager=PERSON, into=PodGang)
+        return await self.client.create(GANGS, manifest, field_manager=PERSON, into=ObservedPodGang)
 
-    async def write(self, gang: PodGang) -> Written:
+    async def write(self, gang: ObservedPodGang) -> Written:
         """Translate and apply, as the generic controllers do."""
         translation = self.dialect.translate(gang, LiveFacts(self, gang))
         assert translation.refusals == ()
@@ -227,7 +227,7 @@ class Stage:
             Behalf(key, identity(kind, owner)),
         )
 
-    async def run_pods(self, gang: PodGang) -> None:
+    async def run_pods(self, gang: ObservedPodGang) -> None:
         """Create the gang's pods as core would, already released."""
         members = self.dialect.preparation.members
         assert members is not None
@@ -242,7 +242,7 @@ class Stage:
                     into=PartialObject,
                 )
 
-    def _pod(self, name: str, gang: PodGang, group: str) -> Object:
+    def _pod(self, name: str, gang: ObservedPodGang, group: str) -> Object:
         container = {
             "name": "main",
             "image": "example.com/none",
@@ -263,19 +263,19 @@ class Stage:
             },
         }
 
-    def words(self, gang: PodGang) -> Words:
+    def words(self, gang: ObservedPodGang) -> Report:
         return self.dialect.mirror(gang, LiveFacts(self, gang))
 
-    def nodes(self, gang: PodGang) -> list[str]:
+    def nodes(self, gang: ObservedPodGang) -> list[str]:
         """The nodes of the gang's pods, of those that have one."""
         facts = LiveFacts(self, gang)
         return sorted(pod.spec.node_name for pod in facts.pods if pod.spec.node_name)
 
-    def pod_group(self, gang: PodGang) -> ObservedPodGroup:
+    def pod_group(self, gang: ObservedPodGang) -> KaiPodGroup:
         """The gang's PodGroup; an empty one until it is seen."""
         name = pod_group_name(gang.metadata.name, gang.metadata.uid or "")
         found = LiveFacts(self, gang).get(PODGROUPS, self.namespace, name)
-        return found if isinstance(found, ObservedPodGroup) else ObservedPodGroup()
+        return found if isinstance(found, KaiPodGroup) else KaiPodGroup()
 
     def known(self, resource: Resource) -> set[str]:
         """Names of the objects of a kind that the caches show."""
@@ -294,7 +294,7 @@ def prepared(manifest: Object, patch: PodPatch, fill: Callable[[str], str]) -> O
     }
 
 
-def _filled(text: str, *, gang: PodGang, group: str, index: int) -> str:
+def _filled(text: str, *, gang: ObservedPodGang, group: str, index: int) -> str:
     values = {
         "{namespace}": gang.metadata.namespace,
         "{gang}": gang.metadata.name,

@@ -5,7 +5,7 @@ import pytest
 from backend_controllers.contract.declaration import Absent, Dialect, Options, Served
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import BINDINGS, PODGROUPS, QUEUES, TOPOLOGIES
-from backend_controllers.kai.features import Features, KaiOptions, find
+from backend_controllers.kai.installation import KaiFeatures, KaiOptions, detect_features
 from shared_api import names
 from tests.backends.kai.kit import SERVED, V0_13, V0_16, V0_17, Object, served
 
@@ -27,7 +27,7 @@ def absence(answers: Served) -> Absent:
     [
         (
             "0.9",
-            Features(
+            KaiFeatures(
                 preemptibility=False,
                 nested=False,
                 min_sub_group=False,
@@ -43,16 +43,16 @@ def absence(answers: Served) -> Absent:
     ],
 )
 def test_a_release_is_known_by_the_fields_of_its_crd(
-    release: str, features: Features, name: str
+    release: str, features: KaiFeatures, name: str
 ) -> None:
-    assert find(SERVED[release]) == features
+    assert detect_features(SERVED[release]) == features
     assert dialect(SERVED[release]).name == name
 
 
 def test_a_minimum_of_zero_is_possible_only_where_the_schema_allows_it() -> None:
     fields: Object = {"name": {}, "minMember": {"minimum": 1}, "minSubGroup": {}}
-    assert not find(served({}, fields)).empty_groups
-    assert find(served({}, fields | {"minMember": {"minimum": 0}})).empty_groups
+    assert not detect_features(served({}, fields)).empty_groups
+    assert detect_features(served({}, fields | {"minMember": {"minimum": 0}})).empty_groups
 
 
 def test_only_releases_that_ignore_skip_podgrouper_come_with_a_warning() -> None:
@@ -63,7 +63,7 @@ def test_only_releases_that_ignore_skip_podgrouper_come_with_a_warning() -> None
 def test_where_a_pod_group_is_not_ours_the_podgrouper_is_named_with_the_way_out() -> None:
     [older], [newer] = (dialect(SERVED[release]).writes for release in ("0.13", "0.15"))
     assert "KAI's podgrouper" in older.rival
-    assert "--namespace-label-selector, and delete the PodGroup" in older.rival
+    assert "--namespace-label-selector, then delete the PodGroup" in older.rival
     assert "kai.scheduler/skip-podgrouper=true on the PodCliqueSet" in newer.rival
 
 

@@ -76,7 +76,7 @@ async def test_sub_groups_stay_in_their_rack_of_a_topology_made_from_its_binding
     )
     assert await stage.write(gang) is Written.CREATED
     await stage.run_pods(gang)
-    await stage.until(lambda: "still to be made" in stage.words(gang).message)
+    await stage.until(lambda: "being created" in stage.words(gang).message)
     assert stage.words(gang).reason == "TopologyDoesNotExist"
     assert stage.nodes(gang) == []
 
@@ -129,7 +129,7 @@ async def test_a_gang_waits_for_its_queue_and_says_so(stage: Stage) -> None:
     await stage.run_pods(gang)
     await stage.until(lambda: stage.pod_group(gang).status.scheduling_conditions)
     assert stage.words(gang).reason == "QueueDoesNotExist"
-    assert f"queue '{queue}' does not exist: create it" in stage.words(gang).message
+    assert f"queue '{queue}' does not exist. Create it" in stage.words(gang).message
 
     await stage.queue(queue, "root")
     await stage.until(lambda: len(stage.nodes(gang)) == 1)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend_controllers.contract.declaration import Pack, WhenRefused
+from backend_controllers.contract.declaration import PackLevels, WhenRefused
 from backend_controllers.kai.api import BINDINGS, TOPOLOGIES
-from backend_controllers.kai.features import Features
-from backend_controllers.kai.topology_levels import Place
+from backend_controllers.kai.installation import KaiFeatures
+from backend_controllers.kai.topology_levels import TopologyLevels
 from backend_controllers.kai.topology_sync import topology_for
 from backend_controllers.kai.translation import translate
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from tests.backends.kai.kit import (
     HOST,
     RACK,
@@ -25,9 +25,9 @@ from tests.backends.kai.kit import (
     binding,
     gang,
     group,
+    installed,
     on_topology,
     pack,
-    speech,
     together,
     topology,
 )
@@ -35,13 +35,15 @@ from tests.backends.kai.kit import (
 NET = topology("net", ZONE, RACK, HOST)
 
 
-def spec(it: PodGang, features: Features = V0_17, facts: GivenFacts | None = None) -> Object:
-    translation = translate(speech(features), it, facts or GivenFacts(NET))
+def spec(
+    it: ObservedPodGang, features: KaiFeatures = V0_17, facts: GivenFacts | None = None
+) -> Object:
+    translation = translate(installed(features), it, facts or GivenFacts(NET))
     assert translation.refusals == ()
     return cast("Object", translation.objects[0].manifest["spec"])
 
 
-def by_name(it: PodGang) -> dict[str, Object]:
+def by_name(it: ObservedPodGang) -> dict[str, Object]:
     return {entry["name"]: entry for entry in spec(it)["subGroups"]}
 
 
@@ -95,7 +97,7 @@ def test_groups_that_the_gang_does_not_have_are_left_out_and_named() -> None:
         together("empty", "gone", constraint=pack(RACK)),
     ]
     it = gang(group("a"), metadata=on_topology(), topologyConstraintGroupConfigs=configs)
-    translation = translate(speech(), it, GivenFacts(NET))
+    translation = translate(installed(), it, GivenFacts(NET))
     entries = cast("Object", translation.objects[0].manifest["spec"])["subGroups"]
     assert [(entry["name"], entry.get("minSubGroup")) for entry in entries] == [
         ("set", 1),
@@ -107,7 +109,7 @@ def test_groups_that_the_gang_does_not_have_are_left_out_and_named() -> None:
 def test_a_group_with_two_parents_is_refused() -> None:
     configs = [together(name, "a", constraint=pack(RACK)) for name in ("one", "two")]
     it = gang(group("a"), metadata=on_topology(), topologyConstraintGroupConfigs=configs)
-    [refusal] = translate(speech(), it, GivenFacts(NET)).refusals
+    [refusal] = translate(installed(), it, GivenFacts(NET)).refusals
     assert "'one'" in refusal
     assert "'two'" in refusal
 
@@ -150,7 +152,7 @@ def test_sub_groups_always_form_a_tree_of_all_groups(
             for name, members in configs
         ],
     )
-    translation = translate(speech(), it, GivenFacts(NET))
+    translation = translate(installed(), it, GivenFacts(NET))
     if translation.refusals:
         assert all("has one parent" in refusal for refusal in translation.refusals)
         return
@@ -170,24 +172,24 @@ def test_sub_groups_always_form_a_tree_of_all_groups(
 @pytest.mark.parametrize(
     ("asked", "within", "expected"),
     [
-        (Pack(RACK), "", (RACK, None)),
-        (Pack("", RACK), "", (None, RACK)),
-        (Pack(RACK, HOST), ZONE, (RACK, HOST)),
-        (Pack(RACK, RACK), RACK, (RACK, RACK)),
+        (PackLevels(RACK), "", (RACK, None)),
+        (PackLevels("", RACK), "", (None, RACK)),
+        (PackLevels(RACK, HOST), ZONE, (RACK, HOST)),
+        (PackLevels(RACK, RACK), RACK, (RACK, RACK)),
         # Implied by the narrower level, and KAI would fail on it without a word.
-        (Pack(RACK, ZONE), "", (RACK, None)),
-        (Pack(ZONE), RACK, None),
-        (Pack(ZONE, HOST), RACK, (None, HOST)),
-        (Pack("", ZONE), RACK, None),
+        (PackLevels(RACK, ZONE), "", (RACK, None)),
+        (PackLevels(ZONE), RACK, None),
+        (PackLevels(ZONE, HOST), RACK, (None, HOST)),
+        (PackLevels("", ZONE), RACK, None),
         # Of levels that are not known, nothing is implied.
-        (Pack("other", ZONE), RACK, ("other", ZONE)),
-        (Pack(), "", None),
+        (PackLevels("other", ZONE), RACK, ("other", ZONE)),
+        (PackLevels(), "", None),
     ],
 )
 def test_levels_that_narrower_ones_imply_are_left_out(
-    asked: Pack, within: str, expected: tuple[str | None, str | None] | None
+    asked: PackLevels, within: str, expected: tuple[str | None, str | None] | None
 ) -> None:
-    constraint = Place("net", (ZONE, RACK, HOST)).constraint(asked, within)
+    constraint = TopologyLevels("net", (ZONE, RACK, HOST)).constraint(asked, within)
     if expected is None:
         assert constraint is None
         return
@@ -212,14 +214,14 @@ def test_a_leaf_is_compared_with_its_parent_and_the_gang() -> None:
 
 def test_required_levels_without_a_topology_refuse_the_gang_and_preferred_ones_do_not() -> None:
     required = gang(group("a", 1, pack(RACK)))
-    assert "names no topology" in translate(speech(), required, GivenFacts()).refusals[0]
-    preferred = translate(speech(), gang(group("a", 1, pack(None, RACK))), GivenFacts())
+    assert "names no topology" in translate(installed(), required, GivenFacts()).refusals[0]
+    preferred = translate(installed(), gang(group("a", 1, pack(None, RACK))), GivenFacts())
     assert preferred.refusals == ()
     assert "names no topology" in preferred.remarks[0]
 
 
 def test_kai_without_nested_placement_refuses_what_is_required_below_the_gang() -> None:
-    old = Features(
+    old = KaiFeatures(
         preemptibility=False,
         nested=False,
         min_sub_group=False,
@@ -228,8 +230,8 @@ def test_kai_without_nested_placement_refuses_what_is_required_below_the_gang() 
         delays=False,
     )
     it = gang(group("a", 1, pack(RACK)), metadata=on_topology(), topologyConstraint=pack(ZONE))
-    [refusal] = translate(speech(old), it, GivenFacts(NET)).refusals
-    assert "group 'a' is to be packed by" in refusal
+    [refusal] = translate(installed(old), it, GivenFacts(NET)).refusals
+    assert "group 'a' cannot be packed by" in refusal
     assert "v0.9" in refusal
 
 

@@ -57,8 +57,8 @@ def is_taken(person: Onlooker) -> bool:
 async def test_a_gang_whose_pod_group_is_taken_says_so_and_gets_it_back_without_a_fight(
     kai_with_gangs: Cluster, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_writer, "TAKEN_BACK_AFTER", 3.0)
-    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 4.0)
+    monkeypatch.setattr(object_writer, "RECLAIM_AFTER", 3.0)
+    monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 4.0)
     for index in range(2):
         await stage.add_node(index)
     pod = {"nodeSelector": {"stage": stage.namespace}}
@@ -75,7 +75,7 @@ async def test_a_gang_whose_pod_group_is_taken_says_so_and_gets_it_back_without_
             await person.until(lambda: is_taken(person), SECONDS)
             await person.until(lambda: programmed(person).get("reason") == "Conflict", SECONDS)
             told = programmed(person)["message"]
-            assert "KAI's podgrouper makes PodGroups of this name" in told
+            assert "KAI's podgrouper creates PodGroups of this name" in told
             assert "--namespace-label-selector" in told
             # What KAI goes by is as it was, so the gang runs in spite of all.
             await person.until(lambda: holds(person.get(GANGS, "w-0"), "Ready"), SECONDS)
@@ -84,7 +84,9 @@ async def test_a_gang_whose_pod_group_is_taken_says_so_and_gets_it_back_without_
             # The podgrouper looks at pods alone: once they are quiet, ours is the last word.
             await person.until(lambda: holds(person.get(GANGS, "w-0"), "Programmed"), SECONDS)
             assert not is_taken(person)
-            await person.until(lambda: "has written into" in programmed(person)["message"], SECONDS)
+            await person.until(
+                lambda: "has changed PodGroup" in programmed(person)["message"], SECONDS
+            )
             await backend.until_idle()
             assert backend.writes.seen["apply", "podgroups"] <= 4
             assert backend.writes.seen["apply", "podgangs/status"] <= 10
@@ -100,7 +102,7 @@ async def test_a_gang_whose_pod_group_is_taken_says_so_and_gets_it_back_without_
 async def test_a_set_whose_pod_group_the_podgrouper_made_first_says_what_to_do(
     kai_with_gangs: Cluster, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 1.0)
+    monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 1.0)
     async with (
         running_operator(kai_with_gangs),
         Onlooker(stage.client, stage.namespace, also=(PODGROUPS,)).watching() as person,
@@ -116,7 +118,7 @@ async def test_a_set_whose_pod_group_the_podgrouper_made_first_says_what_to_do(
             def told() -> str:
                 return str(condition(person.get(SETS, "w"), "Ready").get("message"))
 
-            await person.until(lambda: "KAI's podgrouper makes" in told(), SECONDS)
+            await person.until(lambda: "KAI's podgrouper creates" in told(), SECONDS)
             assert "delete the PodGroup" in programmed(person)["message"]
             assert programmed(person)["reason"] == "Conflict"
             await backend.until_total("backend_conflicts_total", 3)

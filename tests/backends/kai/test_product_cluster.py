@@ -2,10 +2,11 @@
 
 import pytest
 
+from backend_controllers.contract.events import EVENTS
 from backend_controllers.generic.kinds import BACKENDS, GANGS
 from backend_controllers.kai import BACKEND
-from backend_controllers.kai.api import BINDINGS, EVENTS, PODGROUPS, TOPOLOGIES
-from backend_controllers.kai.features import KaiOptions
+from backend_controllers.kai.api import BINDINGS, PODGROUPS, TOPOLOGIES
+from backend_controllers.kai.installation import KaiOptions
 from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from local_cluster.schedulers.kai import QUEUE
@@ -153,7 +154,7 @@ async def test_a_lost_pod_is_replaced_after_somebody_deleted_the_gang(
 
         def is_whole(earlier: int) -> bool:
             gang = person.get(GANGS, "w-0")
-            left = f"{earlier} pods were made for an earlier gang"
+            left = f"{earlier} pods belong to an earlier gang"
             return (
                 gang is not None
                 and gang.metadata.uid != first.metadata.uid

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from backend_controllers.contract.declaration import Facts, Translation
-from backend_controllers.kai.features import Features, find
+from backend_controllers.kai.installation import KaiFeatures, detect_features
 from backend_controllers.kai.translation import translate
-from shared_api.kube.podgangs import PodGang, PodGangSpec
+from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangSpec
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PRIORITY_CLASSES
 from tests.backends.kai.kit import (
@@ -25,11 +25,11 @@ from tests.backends.kai.kit import (
     Object,
     gang,
     group,
+    installed,
     named,
     on_topology,
     pack,
     pod,
-    speech,
     together,
     topology,
 )
@@ -38,9 +38,9 @@ NET = topology("net", ZONE, RACK)
 
 
 def translated(
-    it: PodGang, features: Features = V0_17, facts: Facts | None = None, **options: Any
+    it: ObservedPodGang, features: KaiFeatures = V0_17, facts: Facts | None = None, **options: Any
 ) -> Translation:
-    return translate(speech(features, **options), it, facts or GivenFacts(NET))
+    return translate(installed(features, **options), it, facts or GivenFacts(NET))
 
 
 def manifest(*args: Any, **kwargs: Any) -> Object:
@@ -60,7 +60,7 @@ def refusals(*args: Any, **kwargs: Any) -> str:
     return "\n".join(translation.refusals)
 
 
-def with_metadata(**metadata: dict[str, str]) -> PodGang:
+def with_metadata(**metadata: dict[str, str]) -> ObservedPodGang:
     metadata["labels"] = {"kai.scheduler/queue": "team", **metadata.get("labels", {})}
     return gang(metadata=metadata)
 
@@ -127,7 +127,7 @@ def test_every_field_of_a_rich_gang_is_one_of_the_installed_crd(release: str) ->
         },
         priorityClassName="high",
     )
-    sent = spec(it, find(answers))
+    sent = spec(it, detect_features(answers))
     assert sent.keys() <= fields.keys()
     assert sent["subGroups"][0].keys() <= fields["subGroups"]["items"]["properties"].keys()
 
@@ -231,7 +231,7 @@ def test_a_minimum_of_zero_is_refused_where_kai_would_take_it_for_one() -> None:
     assert "v0.15" in refusals(it, V0_13)
 
 
-def members_of(it: PodGang, features: Features, *pods: Pod) -> dict[str, int]:
+def members_of(it: ObservedPodGang, features: KaiFeatures, *pods: Pod) -> dict[str, int]:
     """How many pods each sub-group asks for; nothing without a PodGroup."""
     found = translated(it, features, GivenFacts(pods=pods))
     assert found.refusals == ()
@@ -250,7 +250,7 @@ def test_what_pods_of_an_earlier_gang_hold_is_not_asked_for_again() -> None:
     for features in (V0_13, V0_17):
         assert members_of(it, features, *held, pod("a-1", "a")) == {"a": 1, "b": 1}
     [remark] = translated(it, facts=GivenFacts(pods=held)).remarks
-    assert remark.startswith("1 pods were made for an earlier gang of this name")
+    assert remark.startswith("1 pods belong to an earlier gang of this name")
 
 
 def test_a_group_that_asks_for_nobody_has_no_sub_group_where_kai_takes_none_for_one() -> None:
@@ -296,13 +296,13 @@ def test_names_that_are_no_dns_labels_are_refused_where_the_crd_would() -> None:
 
 
 def test_a_gang_without_groups_is_refused() -> None:
-    it = msgspec.structs.replace(gang(), spec=PodGangSpec())
+    it = msgspec.structs.replace(gang(), spec=ObservedPodGangSpec())
     assert "no groups" in refusals(it)
 
 
 def test_reservations_are_said_to_be_unknown_to_kai() -> None:
     it = gang(reuseReservationRef={"namespace": "x", "name": "y"})
-    assert "reservations" in translated(it).remarks[0]
+    assert "cannot reuse a reservation" in translated(it).remarks[0]
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -322,9 +322,9 @@ def test_the_gang_is_not_changed_and_the_same_gang_gives_the_same_manifest() -> 
 @pytest.mark.parametrize("features", [V0_13, V0_17])
 @pytest.mark.parametrize("annotations", [{}, EARLIER])
 def test_members_that_are_held_change_no_translation(
-    features: Features, annotations: dict[str, str]
+    features: KaiFeatures, annotations: dict[str, str]
 ) -> None:
-    # Where they did, the dialect would have to declare `heeds_held_pods`.
+    # Where they did, the dialect would have to declare `heeds_gated_pods`.
     bare = gang(group("web-0-main", 2, pack(RACK)), metadata=on_topology())
     references = [{"namespace": NAMESPACE, "name": name} for name in ("p-0", "p-1")]
     entry = {**group("web-0-main", 2, pack(RACK)), "podReferences": references}

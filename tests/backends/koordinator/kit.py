@@ -15,19 +15,18 @@ from backend_controllers.koordinator.api import (
     QUOTAS,
     RESERVATIONS,
     TOPOLOGIES,
-    ObservedPodGroup,
-    ObservedQuota,
-    ObservedTopology,
+    KoordinatorTopology,
 )
-from backend_controllers.koordinator.membership import gang_groups, pod_group_name
-from backend_controllers.koordinator.options import (
-    Features,
+from backend_controllers.koordinator.installation import (
+    KoordinatorFeatures,
     KoordinatorInstallation,
     KoordinatorOptions,
 )
+from backend_controllers.koordinator.membership import gang_groups, pod_group_name
 from shared_api import names
+from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
 from shared_api.kube.resources import Resource
 from shared_api.runtime.watching.predicates import Watched
@@ -39,8 +38,10 @@ UID = "0b6c1d9e-5f7a-4c7e-9d64-0c2a7d0f5a11"
 RACK, ZONE = "example.com/rack", "topology.kubernetes.io/zone"
 
 
-def speech(features: Features | None = None, **options: Any) -> KoordinatorInstallation:
-    return KoordinatorInstallation(features or Features(), KoordinatorOptions(**options))
+def installed(
+    features: KoordinatorFeatures | None = None, **options: Any
+) -> KoordinatorInstallation:
+    return KoordinatorInstallation(features or KoordinatorFeatures(), KoordinatorOptions(**options))
 
 
 def pack(required: str | None = None, preferred: str | None = None) -> Object:
@@ -56,7 +57,7 @@ def gang(
     labels: Mapping[str, str] | None = None,
     uid: str = UID,
     **spec: Any,
-) -> PodGang:
+) -> ObservedPodGang:
     """A gang of groups with their minimums; each refers to `pods` pods, or to its minimum."""
     listed = [
         {
@@ -72,11 +73,11 @@ def gang(
     metadata = {"name": "w-0", "namespace": NAMESPACE, "uid": uid, "generation": 1}
     metadata |= {"annotations": dict(annotations or {}), "labels": dict(labels or {})}
     body = {"metadata": metadata, "spec": {"podgroups": listed, **spec}}
-    return msgspec.convert(body, PodGang)
+    return msgspec.convert(body, ObservedPodGang)
 
 
 def pod(
-    of: PodGang,
+    of: ObservedPodGang,
     group: str,
     index: int = 0,
     *,
@@ -106,7 +107,7 @@ def pod(
     )
 
 
-def members(of: PodGang, **state: Any) -> tuple[Pod, ...]:
+def members(of: ObservedPodGang, **state: Any) -> tuple[Pod, ...]:
     """All members of a gang, in the same state."""
     return tuple(
         pod(of, group.name, index, **state)
@@ -138,10 +139,10 @@ class Known:
         return self.owned(resource)
 
 
-def written(of: PodGang) -> dict[Resource, tuple[Watched, ...]]:
+def written(of: ObservedPodGang) -> dict[Resource, tuple[Watched, ...]]:
     """The PodGroups of a gang, as Koordinator knows them."""
     found = (
-        ObservedPodGroup(Metadata(name=pod_group_name(of, group.name), namespace=NAMESPACE))
+        PartialObject(metadata=Metadata(name=pod_group_name(of, group.name), namespace=NAMESPACE))
         for group in gang_groups(of)
     )
     return {PODGROUPS: tuple(found)}
@@ -160,11 +161,13 @@ def network(
         "spec": {"networkTopologySpec": [*listed, {"topologyLayer": "NodeTopologyLayer"}]},
         "status": {"detailStatus": [{"nodeNum": 1}] if is_read else []},
     }
-    return {TOPOLOGIES: (msgspec.convert(body, ObservedTopology),)}
+    return {TOPOLOGIES: (msgspec.convert(body, KoordinatorTopology),)}
 
 
 def quotas(*known: str) -> dict[Resource, tuple[Watched, ...]]:
-    return {QUOTAS: tuple(ObservedQuota(Metadata(name=name, namespace="q")) for name in known)}
+    return {
+        QUOTAS: tuple(PartialObject(metadata=Metadata(name=name, namespace="q")) for name in known)
+    }
 
 
 def _schema(*path: str) -> Object:
@@ -194,6 +197,6 @@ def _key(resource: Resource) -> tuple[str, str, str]:
     return resource.group, resource.version, resource.plural
 
 
-def names_of(of: PodGang) -> Iterator[str]:
+def names_of(of: ObservedPodGang) -> Iterator[str]:
     for group in gang_groups(of):
         yield pod_group_name(of, group.name)

@@ -68,7 +68,8 @@ async def test_terms_that_nobody_understands_are_refused_until_they_are_correcte
         await stage.create("w", {"a": 1}, annotations={KEY_MODE: "strict"})
         told = await until_said(person, "w-0", "Accepted", "False", names.REASON_UNSUPPORTED)
         assert told == (
-            f"the scheduler cannot do: {KEY_MODE} is 'strict': it can be NonStrict or Strict"
+            f"not supported by the scheduler: {KEY_MODE} has the invalid value 'strict'."
+            " Set it to NonStrict or Strict"
         )
         assert person.pods == []
         await person.change(SETS, "w", {"metadata": {"annotations": {KEY_MODE: "Strict"}}})
@@ -85,7 +86,7 @@ async def test_a_placement_that_the_network_lacks_is_refused_until_it_has_it(sta
             _apply(stage, _network(RackLayer="example.com/rack"))
             await stage.create("w", {"a": 2}, topologyConstraint=constraint)
             told = await until_said(person, "w-0", "Accepted", "False", names.REASON_UNSUPPORTED)
-            assert f"the gang is to be packed by {ZONE}, but no layer of" in told
+            assert f"the gang cannot be packed by {ZONE}: no layer of" in told
             assert "(example.com/rack)" in told
             assert person.pods == []
             _apply(stage, _network(ZoneLayer=ZONE))
@@ -97,7 +98,7 @@ async def test_a_placement_that_the_network_lacks_is_refused_until_it_has_it(sta
 async def test_a_pod_group_of_somebody_else_is_never_touched(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gang_reconciler, "LOOK_AGAIN", 0.5)
+    monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 0.5)
     cluster, person = stage.bed.cluster, stage.person
     groups = Eyes(person.client, PODGROUPS, stage.namespace)
     async with running_backend(cluster, BACKEND), groups.watching():
@@ -115,7 +116,9 @@ async def test_a_pod_group_of_somebody_else_is_never_touched(
         await groups.until(lambda: groups.get(name))
         await person.create(_pod(labels))
         told = await until_said(person, "g", "Programmed", "False", names.REASON_CONFLICT)
-        assert told == f"PodGroup {stage.namespace}/{name} exists and is not ours"
+        assert told.startswith(
+            f"PodGroup {stage.namespace}/{name} exists and is not owned by PodGang g:"
+        )
         assert groups.one(name).spec == {"minMember": 9}
         await groups.delete(name)
         await person.until(lambda: said(person, "g", "Programmed")[0] == "True", SECONDS)
@@ -154,10 +157,10 @@ async def test_definitions_that_are_missing_or_too_old_are_named(bare_cluster: C
             await asyncio.to_thread(
                 cluster.kubectl, "apply", "--server-side", "-f", "-", input=json.dumps(definition)
             )
-            waits = "koord-scheduler waits for them without a word"
+            waits = "koord-scheduler waits for them without a message"
             await records.until(lambda: ready(waits, "True"))
-            speaks = "speaks scheduling.sigs.k8s.io/v1alpha1;"
-            assert ready(speaks, "True")
+            uses = "uses scheduling.sigs.k8s.io/v1alpha1;"
+            assert ready(uses, "True")
             listed = records.one("koordinator").spec["capabilities"]
             assert not [name for name in listed if name.startswith("Topology")]
 

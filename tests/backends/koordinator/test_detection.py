@@ -13,7 +13,7 @@ from backend_controllers.koordinator.api import (
     RESERVATIONS,
     TOPOLOGIES,
 )
-from backend_controllers.koordinator.options import KoordinatorOptions
+from backend_controllers.koordinator.installation import KoordinatorOptions
 from shared_api import names
 from shared_api.kube.resources import Resource
 from shared_api.models import PreparationMode, ProgramsRelease, SurplusRelease
@@ -80,5 +80,5 @@ def test_pods_are_released_before_the_scheduler_is_told_and_surplus_after_it_pla
 
 
 def test_options_of_another_backend_are_no_options() -> None:
-    with pytest.raises(TypeError, match="no options of koordinator"):
+    with pytest.raises(TypeError, match="expected KoordinatorOptions"):
         BACKEND.detect(served(), Options())

@@ -1,16 +1,16 @@
 """What a gang says in Koordinator's name, and when it says nothing."""
 
-from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.declaration import Report
 from backend_controllers.koordinator.api import KEY_QUOTA
-from backend_controllers.koordinator.mirroring import UNHEARD, mirror
-from backend_controllers.koordinator.options import Features
+from backend_controllers.koordinator.installation import KoordinatorFeatures
+from backend_controllers.koordinator.mirroring import NOT_TRIED, mirror
 from tests.backends.koordinator.kit import (
     Known,
     gang,
+    installed,
     members,
     pod,
     quotas,
-    speech,
     unschedulable,
     written,
 )
@@ -23,12 +23,12 @@ FULL = unschedulable(
 
 
 def test_a_gang_that_is_placed_says_nothing() -> None:
-    assert mirror(speech(), GANG, Known(members(GANG, node="n"), (), written(GANG))) == Words()
+    assert mirror(installed(), GANG, Known(members(GANG, node="n"), (), written(GANG))) == Report()
 
 
 def test_a_gang_without_room_says_how_much_of_it_fits() -> None:
     facts = Known(members(GANG, told=FULL), (), written(GANG))
-    said = mirror(speech(), GANG, facts)
+    said = mirror(installed(), GANG, facts)
     assert said.reason == "Unschedulable"
     assert said.message == "fits 2 of 3: 0/2 nodes are available: 2 Insufficient cpu"
 
@@ -39,31 +39,33 @@ def test_what_was_said_before_is_not_repeated_of_members_that_are_held() -> None
     )
     for told in (FULL, gated):
         facts = Known(members(GANG, gated=True, told=told), (), written(GANG))
-        assert mirror(speech(), GANG, facts) == Words()
-    assert mirror(speech(), GANG, Known(members(GANG, told=FULL))) == Words()
+        assert mirror(installed(), GANG, facts) == Report()
+    assert mirror(installed(), GANG, Known(members(GANG, told=FULL))) == Report()
 
 
 def test_silence_of_the_scheduler_is_told_without_a_reason() -> None:
-    said = mirror(speech(), GANG, Known(members(GANG), (), written(GANG)))
-    assert (said.reason, said.message) == ("", UNHEARD)
+    said = mirror(installed(), GANG, Known(members(GANG), (), written(GANG)))
+    assert (said.reason, said.message) == ("", NOT_TRIED)
 
 
 def test_an_error_of_the_scheduler_is_passed_on() -> None:
     told = unschedulable("binding rejected: pod is gated.", "SchedulerError")
-    said = mirror(speech(), GANG, Known(members(GANG, told=told), (), written(GANG)))
+    said = mirror(installed(), GANG, Known(members(GANG, told=told), (), written(GANG)))
     assert (said.reason, said.message) == ("SchedulerError", "binding rejected: pod is gated")
 
 
 def test_surplus_that_finds_no_room_says_nothing_about_the_gang() -> None:
     of = gang({"w-0-a": 1}, pods=2)
     pods = (pod(of, "w-0-a", 0, node="n"), pod(of, "w-0-a", 1, told=FULL))
-    assert mirror(speech(), of, Known(pods, (), written(of))) == Words()
+    assert mirror(installed(), of, Known(pods, (), written(of))) == Report()
 
 
 def test_a_quota_that_does_not_exist_is_remarked_on_until_it_does() -> None:
     pods = members(GANG, node="n", labels={KEY_QUOTA: "red"})
-    said = mirror(speech(), GANG, Known(pods, (), {**written(GANG), **quotas("blue")}))
+    said = mirror(installed(), GANG, Known(pods, (), {**written(GANG), **quotas("blue")}))
     assert said.remarks[0].startswith("ElasticQuota 'red' does not exist")
-    assert mirror(speech(), GANG, Known(pods, (), {**written(GANG), **quotas("red")})) == Words()
-    without = speech(Features(quotas=False))
-    assert mirror(without, GANG, Known(pods, (), written(GANG))) == Words()
+    assert (
+        mirror(installed(), GANG, Known(pods, (), {**written(GANG), **quotas("red")})) == Report()
+    )
+    without = installed(KoordinatorFeatures(quotas=False))
+    assert mirror(without, GANG, Known(pods, (), written(GANG))) == Report()

@@ -8,28 +8,30 @@ import pytest
 
 from backend_controllers.contract.declaration import Translation
 from backend_controllers.koordinator.api import KEY_TOPOLOGY, KEY_TOPOLOGY_SELECTOR
-from backend_controllers.koordinator.options import Features
+from backend_controllers.koordinator.installation import KoordinatorFeatures
 from backend_controllers.koordinator.topology import UNREAD
 from backend_controllers.koordinator.translation import translate
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from tests.backends.koordinator.kit import (
     RACK,
     ZONE,
     Known,
     Object,
     gang,
+    installed,
     members,
     network,
     pack,
-    speech,
     written,
 )
 
 NET = network(ZoneLayer=ZONE, RackLayer=[RACK, "old.example.com/rack"])
 
 
-def placed(of: PodGang, net: Any = NET, features: Features | None = None) -> Translation:
-    return translate(speech(features), of, Known(members(of), objects=net))
+def placed(
+    of: ObservedPodGang, net: Any = NET, features: KoordinatorFeatures | None = None
+) -> Translation:
+    return translate(installed(features), of, Known(members(of), objects=net))
 
 
 def strategies(translation: Translation) -> list[Object]:
@@ -76,18 +78,18 @@ def test_members_of_a_gathered_gang_are_told_from_others() -> None:
 @pytest.mark.parametrize(
     ("net", "features", "said"),
     [
-        ({}, None, "there is no ClusterNetworkTopology 'default': create it"),
-        (network(ZoneLayer=ZONE), None, f"ask for one of those that are there ({ZONE})"),
-        (network(), None, "ask for one of those that are there (none)"),
-        (NET, Features(topology=False), "install the CRDs of Koordinator v1.7 or newer"),
+        ({}, None, "ClusterNetworkTopology 'default' does not exist. Create it"),
+        (network(ZoneLayer=ZONE), None, f"request an existing one ({ZONE})"),
+        (network(), None, "request an existing one (none)"),
+        (NET, KoordinatorFeatures(topology=False), "Install the CRDs of Koordinator v1.7 or newer"),
     ],
 )
 def test_what_the_network_lacks_refuses_what_is_required_and_leaves_out_what_is_preferred(
-    net: Any, features: Features | None, said: str
+    net: Any, features: KoordinatorFeatures | None, said: str
 ) -> None:
     translation = placed(gang(topologyConstraint=pack(RACK)), net, features)
     [refusal] = translation.refusals
-    assert refusal.startswith(f"the gang is to be packed by {RACK}, but ")
+    assert refusal.startswith(f"the gang cannot be packed by {RACK}: ")
     assert said in refusal
     translation = placed(gang(topologyConstraint=pack(preferred=RACK)), net, features)
     assert strategies(translation) == []
@@ -110,21 +112,21 @@ def test_a_network_that_nobody_has_read_is_waited_for_if_it_is_required() -> Non
 def test_a_gang_that_koordinator_knows_is_not_withdrawn_for_the_network() -> None:
     of = gang(topologyConstraint=pack(RACK))
     unread = network(is_read=False, RackLayer=RACK)
-    translation = translate(speech(), of, Known(members(of), objects={**unread, **written(of)}))
+    translation = translate(installed(), of, Known(members(of), objects={**unread, **written(of)}))
     assert (len(translation.objects), translation.awaits) == (2, "")
 
 
 def test_parts_of_a_gang_have_no_placement_of_their_own() -> None:
     config = {"name": "s", "podGroupNames": ["w-0-a"], "topologyConstraint": pack(RACK)}
     translation = placed(gang(topologyConstraintGroupConfigs=[config]))
-    assert translation.refusals[0].startswith(f"groups 's' is to be packed by {RACK}")
+    assert translation.refusals[0].startswith(f"group set 's' cannot be packed by {RACK}")
     of = msgspec.to_builtins(gang())
     of["spec"]["podgroups"][0]["topologyConstraint"] = pack(preferred=RACK)
-    translation = placed(msgspec.convert(of, PodGang))
+    translation = placed(msgspec.convert(of, ObservedPodGang))
     assert strategies(translation) == []
-    assert translation.remarks[0].startswith(f"group 'w-0-a' is to be packed by {RACK}")
+    assert translation.remarks[0].startswith(f"group 'w-0-a' cannot be packed by {RACK}")
 
 
 def test_surplus_that_may_go_elsewhere_is_said_with_its_number() -> None:
     translation = placed(gang({"w-0-a": 1}, pods=3, topologyConstraint=pack(RACK)))
-    assert f"the 2 pods above the minimum may be placed outside of {RACK}" in translation.remarks
+    assert f"the 2 pods above the minimum may be scheduled outside of {RACK}" in translation.remarks

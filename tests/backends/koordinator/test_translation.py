@@ -16,26 +16,28 @@ from backend_controllers.koordinator.api import (
     KEY_QUOTA,
     KEY_WAITING_TIME,
 )
+from backend_controllers.koordinator.installation import KoordinatorFeatures
 from backend_controllers.koordinator.membership import pod_group_name
-from backend_controllers.koordinator.options import Features
 from backend_controllers.koordinator.translation import translate
 from shared_api import names
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from tests.backends.koordinator.kit import (
     NAMESPACE,
     Known,
     Object,
     gang,
+    installed,
     members,
     names_of,
-    speech,
 )
 from tests.plan.samples import QUICK
 
 
-def translated(of: PodGang, features: Features | None = None, **options: Any) -> Translation:
+def translated(
+    of: ObservedPodGang, features: KoordinatorFeatures | None = None, **options: Any
+) -> Translation:
     """A gang whose members are all free."""
-    return translate(speech(features, **options), of, Known(members(of)))
+    return translate(installed(features, **options), of, Known(members(of)))
 
 
 def manifests(translation: Translation) -> list[Object]:
@@ -85,7 +87,7 @@ def test_members_join_by_a_label_and_surplus_pods_stay_outside() -> None:
 
 
 def test_pods_are_prepared_before_the_gang_may_be_known() -> None:
-    translation = translate(speech(), gang(), Known())
+    translation = translate(installed(), gang(), Known())
     assert translation.objects == ()
     assert translation.awaits
     assert [each.name for each in translation.preparations] == ["w-0-a", "w-0-b"]
@@ -142,8 +144,8 @@ def test_terms_are_the_sets_else_those_of_the_settings() -> None:
 @pytest.mark.parametrize(
     ("annotation", "said"),
     [
-        ({KEY_MODE: "strict"}, "it can be NonStrict or Strict"),
-        ({KEY_MATCH_POLICY: "never"}, "it can be once-satisfied or only-waiting or waiting-and-r"),
+        ({KEY_MODE: "strict"}, "Set it to NonStrict or Strict"),
+        ({KEY_MATCH_POLICY: "never"}, "Set it to once-satisfied or only-waiting or waiting-and-r"),
         ({KEY_WAITING_TIME: "soon"}, "a duration such as 90s or 5m, from 1s to 900s"),
         ({KEY_WAITING_TIME: "0s"}, "from 1s to 900s"),
         ({KEY_WAITING_TIME: "16m"}, "from 1s to 900s"),
@@ -159,20 +161,20 @@ def test_terms_that_koordinator_would_not_understand_refuse_the_gang(
     assert translation.preparations == ()
     [refusal] = translation.refusals
     [(key, value)] = annotation.items()
-    assert refusal.startswith(f"{key} is '{value}': ")
+    assert refusal.startswith(f"{key} has the invalid value '{value}'. ")
     assert said in refusal
 
 
 def test_a_waiting_time_is_left_out_where_there_is_no_field_for_it() -> None:
     of = gang(annotations={KEY_WAITING_TIME: "500ms"})
-    translation = translated(of, Features(waiting_time=False))
+    translation = translated(of, KoordinatorFeatures(waiting_time=False))
     assert manifests(translation)[0]["spec"] == {"minMember": 2}
     assert "waiting time of 1 s" in translation.remarks[0]
 
 
 def test_what_has_no_words_is_remarked_on() -> None:
     of = gang(reuseReservationRef={"namespace": NAMESPACE, "name": "v-0"})
-    assert "reservations are not taken over" in translated(of).remarks[0]
+    assert "cannot reuse a reservation" in translated(of).remarks[0]
 
 
 @QUICK

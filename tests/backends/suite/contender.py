@@ -95,7 +95,7 @@ def _default(cramped: str = "0/2 placements are available", **differences: Any) 
         group="scheduling.k8s.io",
         # A node has room for one pod, so those that are taken lack it too.
         short="{nodes} Insufficient cpu",
-        short_in_set=r"\d waits? for cpu",
+        short_in_set=r"\d with insufficient cpu",
         cramped=cramped,
         **differences,
     )
@@ -108,7 +108,7 @@ KAI = Contender(
     group="scheduling.run.ai",
     short="fits {fits} of {of}: no nodes with enough resources were found",
     # Which of the causes a pod names changes from one attempt to the next.
-    short_in_set=r"\d (?:not placed: |waits? for )",
+    short_in_set=r"\d (?:not scheduled: |with insufficient |with untolerated taint |waiting for )",
     cramped="fits 1 of 2 pods in ",
     topology=PREFERRED | {GANG, GROUP_SET, GROUP},
     extra="kai",
@@ -124,7 +124,7 @@ KOORDINATOR = Contender(
     group="scheduling.sigs.k8s.io",
     short="fits {fits} of {of}: ",
     # Which of the causes a pod names changes from one attempt to the next.
-    short_in_set=r"\d (?:not placed: |waits? for )",
+    short_in_set=r"\d (?:not scheduled: |with insufficient |with untolerated taint |waiting for )",
     cramped="fits 1 of 2 pods in RackLayer/",
     topology=frozenset({GANG, PREFERRED_GANG}),
     extra="koordinator",
@@ -163,7 +163,7 @@ VOLCANO = Contender(
     scheduler_name="volcano",
     group="scheduling.volcano.sh",
     short="fits {fits} of {of}: 0/",
-    short_in_set=r"\d waits? for cpu",
+    short_in_set=r"\d with insufficient cpu",
     cramped="fits 1 of 2: in HyperNode ",
     topology=PREFERRED | {GANG, GROUP_SET, GROUP},
     extra="volcano",
@@ -177,8 +177,8 @@ YUNIKORN = Contender(
     processes=("yunikorn-scheduler",),
     scheduler_name="yunikorn",
     group="yunikorn.apache.org",
-    short="room is held for {fits} of {of} pods",
-    short_in_set=r"\d (?:not placed: |waits? for )",
+    short="capacity is reserved for {fits} of {of} pods",
+    short_in_set=r"\d (?:not scheduled: |with insufficient |with untolerated taint |waiting for )",
     extra="yunikorn",
     options={"defaultQueue": YUNIKORN_QUEUE},
     beside="default",

@@ -88,7 +88,7 @@ async def test_what_is_preferred_never_keeps_a_gang_waiting(stage: Stage) -> Non
     # Where nobody looks at it, that is said.
     selected = stage.said("w-0", names.CONDITION_BACKEND_SELECTED)["message"]
     is_ignored = PREFERRED_GANG not in stage.contender.topology
-    assert ("does not look at preferences: TopologyPreferredGang" in selected) is is_ignored
+    assert ("ignores preferences: TopologyPreferredGang" in selected) is is_ignored
 
 
 @_those(GANG, can=False)
@@ -112,7 +112,7 @@ async def test_a_rack_required_of_a_clique_is_refused_where_nobody_can_promise_i
 
 async def _until_refused(stage: Stage, capability: str) -> None:
     """Wait until the gang and its set say what cannot be done; nothing may run."""
-    message = f"backend '{stage.contender.backend}' cannot do: {capability}"
+    message = f"backend '{stage.contender.backend}' does not support: {capability}"
 
     def is_said() -> bool:
         gang = stage.said("w-0", names.CONDITION_BACKEND_SELECTED)

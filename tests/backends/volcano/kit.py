@@ -5,22 +5,26 @@ from typing import Any
 
 import msgspec
 
+from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import Served
 from backend_controllers.volcano.api import (
-    CLIQUES,
     HYPERNODES,
     PODGROUPS,
     QUEUES,
-    ObservedClique,
     ObservedHyperNode,
-    ObservedPodGroup,
-    ObservedQueue,
+    VolcanoClique,
+    VolcanoPodGroup,
+    VolcanoQueue,
 )
-from backend_controllers.volcano.features import Features, VolcanoInstallation, VolcanoOptions
+from backend_controllers.volcano.installation import (
+    VolcanoFeatures,
+    VolcanoInstallation,
+    VolcanoOptions,
+)
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.runtime.watching.predicates import Watched
@@ -31,13 +35,13 @@ NAMESPACE = "team-a"
 GANG = "web-0"
 ZONE, BLOCK, RACK = "topology.kubernetes.io/zone", "example.com/block", "example.com/rack"
 
-V1_14 = Features()
-V1_12 = Features(sub_groups=False, nested=False)
-V1_10 = Features(sub_groups=False, nested=False, topology=False)
-V1_0 = Features(sub_groups=False, nested=False, topology=False, tasks=False)
+V1_14 = VolcanoFeatures()
+V1_12 = VolcanoFeatures(sub_groups=False, nested=False)
+V1_10 = VolcanoFeatures(sub_groups=False, nested=False, topology=False)
+V1_0 = VolcanoFeatures(sub_groups=False, nested=False, topology=False, tasks=False)
 
 
-def speech(features: Features = V1_14, **options: Any) -> VolcanoInstallation:
+def installed(features: VolcanoFeatures = V1_14, **options: Any) -> VolcanoInstallation:
     return VolcanoInstallation(features, VolcanoOptions(**options))
 
 
@@ -60,13 +64,13 @@ def together(name: str, *members: str, constraint: Object | None = None) -> Obje
     return entry
 
 
-def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> PodGang:
+def gang(*groups: Object, metadata: Object | None = None, **spec: Any) -> ObservedPodGang:
     return msgspec.convert(
         {
             "metadata": {"name": GANG, "namespace": NAMESPACE, "uid": "u-1", **(metadata or {})},
             "spec": {"podgroups": list(groups) or [group("web-0-main", 2)], **spec},
         },
-        PodGang,
+        ObservedPodGang,
     )
 
 
@@ -97,7 +101,7 @@ class GivenFacts:
 
 def queue(name: str, state: str = "Open") -> tuple[Resource, Watched]:
     body = {"metadata": {"name": name}, "status": {"state": state} if state else {}}
-    return QUEUES, msgspec.convert(body, ObservedQueue)
+    return QUEUES, msgspec.convert(body, VolcanoQueue)
 
 
 def hyper_node(
@@ -122,7 +126,7 @@ def clique(name: str, **requests: str) -> tuple[Resource, Watched]:
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": {names.LABEL_PODGANG: GANG}},
         "spec": {"podSpec": {"containers": [{"name": "m", "resources": {"requests": requests}}]}},
     }
-    return CLIQUES, msgspec.convert(body, ObservedClique)
+    return CLIQUES, msgspec.convert(body, VolcanoClique)
 
 
 def network() -> tuple[tuple[Resource, Watched], ...]:
@@ -147,7 +151,7 @@ def pod_group(
         "metadata": {"name": GANG, "namespace": NAMESPACE},
         "status": {"phase": phase, "conditions": list(conditions)},
     }
-    return PODGROUPS, msgspec.convert(body, ObservedPodGroup)
+    return PODGROUPS, msgspec.convert(body, VolcanoPodGroup)
 
 
 def told(kind: str, message: str = "", at: str = "2026-11-16T08:00:00Z") -> Object:

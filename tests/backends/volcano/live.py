@@ -7,7 +7,7 @@ from typing import Any
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.volcano import BACKEND
 from backend_controllers.volcano.api import KEY_QUEUE
-from backend_controllers.volcano.features import VolcanoOptions
+from backend_controllers.volcano.installation import VolcanoOptions
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import PartialObject

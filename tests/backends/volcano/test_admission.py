@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import Dialect, Translation, gang_of_clique
-from backend_controllers.volcano.api import CLIQUES
 from backend_controllers.volcano.detection import detect
-from backend_controllers.volcano.features import VolcanoOptions
+from backend_controllers.volcano.installation import VolcanoOptions
 from backend_controllers.volcano.translation import translate
 from tests.backends.volcano.kit import (
     GANG,
@@ -17,14 +17,14 @@ from tests.backends.volcano.kit import (
     clique,
     gang,
     group,
-    speech,
+    installed,
 )
 
 TWO = gang(group("web-0-a", 2), group("web-0-b", 3))
 
 
 def translated(*given: Any, admission: bool = True) -> Translation:
-    return translate(speech(queue_admission=admission), TWO, GivenFacts(*given))
+    return translate(installed(queue_admission=admission), TWO, GivenFacts(*given))
 
 
 def stated(found: Translation) -> Any:

@@ -6,7 +6,11 @@ from backend_controllers.contract.declaration import Absent, Dialect, Options, S
 from backend_controllers.volcano import BACKEND
 from backend_controllers.volcano.api import HYPERNODES, PODGROUPS, QUEUES
 from backend_controllers.volcano.detection import detect
-from backend_controllers.volcano.features import Features, VolcanoOptions, find
+from backend_controllers.volcano.installation import (
+    VolcanoFeatures,
+    VolcanoOptions,
+    detect_features,
+)
 from shared_api import names
 from shared_api.models import SurplusRelease
 from tests.backends.volcano.kit import SERVED, V1_0, V1_10, V1_12, V1_14, served
@@ -30,9 +34,9 @@ def spoken(given: Served) -> Dialect:
     ],
 )
 def test_the_dialect_follows_from_the_fields_that_are_found(
-    release: str, features: Features, name: str
+    release: str, features: VolcanoFeatures, name: str
 ) -> None:
-    assert find(SERVED[release]) == features
+    assert detect_features(SERVED[release]) == features
     assert spoken(SERVED[release]).name == name
 
 
@@ -110,5 +114,5 @@ def test_surplus_pods_that_run_count_for_the_minimum_as_they_do_for_volcano() ->
 
 
 def test_options_of_another_backend_are_a_mistake() -> None:
-    with pytest.raises(TypeError, match="no options of volcano"):
+    with pytest.raises(TypeError, match="expected VolcanoOptions"):
         detect(SERVED["1.14"], Options())

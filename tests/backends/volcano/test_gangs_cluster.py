@@ -87,8 +87,8 @@ async def test_a_gang_waits_outside_a_queue_that_could_not_hold_it(
     ):
         await person.create(volcanic("w", clique("a", 3, cpu="600m"), queue=queue))
         said = await until_said(person, "w-0", "Scheduled", "NotEnqueued")
-        assert f"into queue '{queue}'" in said
-        assert "the minimum of the gang, cpu 1800m; " in said
+        assert f"to queue '{queue}'" in said
+        assert "the gang's minimum (cpu 1800m). " in said
         assert bound(person) == []
         more = Patch({"spec": {"capability": {"cpu": "2"}}})
         await person.client.patch(QUEUES, queue, patch=more, field_manager="person")

@@ -5,20 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.declaration import Report
 from backend_controllers.volcano.mirroring import mirror
-from shared_api.kube.podgangs import PodGangStatus
+from shared_api.kube.podgangs import ObservedPodGangStatus
 from shared_api.kube.pods import Pod
 from tests.backends.volcano.kit import (
     GivenFacts,
     Object,
     gang,
     group,
+    installed,
     not_scheduled,
     pod,
     pod_group,
     queue,
-    speech,
     told,
 )
 
@@ -31,9 +31,9 @@ COUNTS = (
 )
 
 
-def said(*given: Any, pods: tuple[Pod, ...] = (), **options: Any) -> Words:
+def said(*given: Any, pods: tuple[Pod, ...] = (), **options: Any) -> Report:
     facts = GivenFacts(*given, pods=pods)
-    return mirror(speech(**options), gang(group("web-0-main", 3)), facts)
+    return mirror(installed(**options), gang(group("web-0-main", 3)), facts)
 
 
 def waiting(*conditions: Object) -> tuple[Pod, ...]:
@@ -71,7 +71,7 @@ def test_if_every_pod_has_a_place_the_gang_says_why_that_is_not_enough() -> None
     assert words.reason == "Unschedulable"
     assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
     without = said(pod_group(told("Unschedulable", COUNTS)), pods=pods)
-    assert without.message == "there is a place for each pod, but not yet for all at once"
+    assert without.message == "each pod fits, but not yet all at once"
 
 
 def test_how_much_of_several_groups_fits_is_not_claimed() -> None:
@@ -80,7 +80,7 @@ def test_how_much_of_several_groups_fits_is_not_claimed() -> None:
         pod("p0", not_scheduled(LATER, "Schedulable"), of="a"),
         pod("p1", not_scheduled(NO_CPU), of="b"),
     )
-    words = mirror(speech(), asked, GivenFacts(pods=pods))
+    words = mirror(installed(), asked, GivenFacts(pods=pods))
     assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
 
 
@@ -102,7 +102,7 @@ def test_what_changes_by_chance_is_not_said_anew() -> None:
         "0/4 nodes are unavailable: 1 node(s) had untolerated taint {a: }, 3 Insufficient cpu."
     )
     other = "0/4 nodes are unavailable: 1 node(s) were not ready, 3 Insufficient cpu."
-    steady = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) ruled out for several reasons"
+    steady = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) excluded for several reasons"
     before = {
         "type": "Scheduled",
         "status": "False",
@@ -111,11 +111,11 @@ def test_what_changes_by_chance_is_not_said_anew() -> None:
     }
     asked = gang(group("web-0-main", 1))
     told_before = {**before, "message": f"0/1 pods scheduled: fits 0 of 1: {steady}, see the pods"}
-    status = msgspec.convert({"conditions": [told_before]}, PodGangStatus)
+    status = msgspec.convert({"conditions": [told_before]}, ObservedPodGangStatus)
     again = msgspec.structs.replace(asked, status=status)
     for text in (flipping, other):
         facts = GivenFacts(pods=waiting(not_scheduled(text)))
-        assert steady in mirror(speech(), again, facts).message
+        assert steady in mirror(installed(), again, facts).message
 
 
 def test_a_pod_that_has_its_node_counts_as_one_that_fits() -> None:
@@ -133,7 +133,7 @@ def test_a_pod_that_has_its_node_counts_as_one_that_fits() -> None:
 def test_old_words_are_not_repeated_while_volcano_does_not_look(
     pods: tuple[Pod, ...], why: str
 ) -> None:
-    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Words(), why
+    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Report(), why
 
 
 def test_gated_surplus_pods_do_not_keep_words_back() -> None:
@@ -149,7 +149,7 @@ def test_without_a_word_from_pods_the_newest_condition_speaks() -> None:
     assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
     # Both stay True; the gang was placed after it was short, and a pod was lost since.
     later = told("Scheduled", at="2026-11-16T08:00:09Z")
-    assert said(pod_group(later, unschedulable, phase="Running"), pods=pods) == Words()
+    assert said(pod_group(later, unschedulable, phase="Running"), pods=pods) == Report()
 
 
 def test_a_condition_from_before_the_release_is_not_repeated() -> None:
@@ -157,7 +157,7 @@ def test_a_condition_from_before_the_release_is_not_repeated() -> None:
         "Scheduling is blocked due to non-empty scheduling gates", "SchedulingGated"
     )
     pods = waiting(gated, gated, gated)
-    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Words()
+    assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Report()
 
 
 def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
@@ -165,9 +165,9 @@ def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
     minimum = {"memory": "2Gi", "cpu": "7"}
     words = said(pod_group(phase="Pending", minimum=minimum), pods=pods)
     assert words.reason == "NotEnqueued"
-    assert "into queue 'default'" in words.message
-    assert "less left than the minimum of the gang, cpu 7, memory 2Gi" in words.message
-    assert said(pod_group(phase="Inqueue"), pods=pods) == Words()
+    assert "to queue 'default'" in words.message
+    assert "less capacity than the gang's minimum (cpu 7, memory 2Gi)" in words.message
+    assert said(pod_group(phase="Inqueue"), pods=pods) == Report()
 
 
 def test_a_failed_binding_goes_before_everything_else() -> None:
@@ -183,17 +183,17 @@ def test_a_queue_that_does_not_exist_is_named_with_those_that_do() -> None:
     words = said(queue("team"), queue("shut", "Closed"), pods=SHORT, default_queue="ghost")
     assert words.reason == "QueueDoesNotExist"
     assert words.message == (
-        "queue 'ghost' does not exist: create it, or name another with the annotation"
-        " scheduling.volcano.sh/queue-name on the PodCliqueSet; open queues: default, team"
+        "queue 'ghost' does not exist. Create it, or set another with the annotation"
+        " scheduling.volcano.sh/queue-name on the PodCliqueSet (open queues: default, team)"
     )
 
 
 @pytest.mark.parametrize(
     ("state", "text"),
     [
-        ("Closed", "queue 'q' is Closed: open it, or name another"),
-        ("Closing", "queue 'q' is Closing: open it, or name another"),
-        ("", "see that vc-controller-manager runs"),
+        ("Closed", "queue 'q' is Closed. Open it, or set another"),
+        ("Closing", "queue 'q' is Closing. Open it, or set another"),
+        ("", "Check that vc-controller-manager runs"),
     ],
 )
 def test_a_queue_that_is_not_open_is_told(state: str, text: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backend_controllers.contract.declaration import Translation
 from backend_controllers.volcano.tiers import ANY_TIER
 from backend_controllers.volcano.translation import translate
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.resources import PRIORITY_CLASSES
 from tests.backends.volcano.kit import (
     BLOCK,
@@ -22,10 +22,10 @@ from tests.backends.volcano.kit import (
     gang,
     group,
     hyper_node,
+    installed,
     named,
     network,
     pack,
-    speech,
     together,
 )
 
@@ -33,8 +33,8 @@ TIERS = {RACK: 1, BLOCK: 2, ZONE: 3}
 HOST = "kubernetes.io/hostname"
 
 
-def translated(of: PodGang, *given: Any, features: Any = None) -> Translation:
-    spoken = speech() if features is None else speech(features)
+def translated(of: ObservedPodGang, *given: Any, features: Any = None) -> Translation:
+    spoken = installed() if features is None else installed(features)
     return translate(spoken, of, GivenFacts(*(given or network())))
 
 
@@ -95,15 +95,15 @@ def test_the_tier_of_a_level_is_found_by_name_by_selector_or_by_label(
 def test_a_required_level_without_hyper_nodes_is_refused_with_what_to_do() -> None:
     [refusal] = translated(gang(topologyConstraint=pack(required=HOST))).refusals
     assert refusal == (
-        f"the gang is to be packed by {HOST}, but there are no HyperNodes of level {HOST}: create"
-        f" them with tierName {HOST}, or have Volcano discover them by this node label"
+        f"the gang cannot be packed by {HOST}: there are no HyperNodes of level {HOST}. Create"
+        f" them with tierName {HOST}, or let Volcano discover them by this node label"
     )
 
 
 def test_hyper_nodes_that_disagree_about_a_level_are_told_with_their_tiers() -> None:
     given = hyper_node("a", 1, RACK), hyper_node("b", 2, RACK)
     [refusal] = translated(gang(topologyConstraint=pack(required=RACK)), *given).refusals
-    assert f"HyperNodes of level {RACK} are on the tiers 1, 2: give them all one tier" in refusal
+    assert f"HyperNodes of level {RACK} are on the tiers 1, 2. Give them all one tier" in refusal
 
 
 def test_a_preferred_level_without_hyper_nodes_is_left_out_and_said() -> None:
@@ -183,7 +183,7 @@ def test_a_sub_group_for_a_set_does_not_take_the_name_of_a_group() -> None:
     assert list(policies(spec_of(translated(asked)))) == ["c-set", "c"]
 
 
-def _nested(inner: Object, outer: Object) -> PodGang:
+def _nested(inner: Object, outer: Object) -> ObservedPodGang:
     return gang(
         group("a", 1, inner),
         group("b", 1),
@@ -195,8 +195,8 @@ def _nested(inner: Object, outer: Object) -> PodGang:
 def test_a_rack_of_its_own_inside_the_block_of_a_set_is_refused() -> None:
     [refusal] = translated(_nested(pack(required=RACK), pack(required=BLOCK))).refusals
     assert refusal == (
-        f"group 'a' is to be packed by {RACK} inside 's', which is packed by {BLOCK}: Volcano has"
-        " a pod in one sub-group only"
+        f"group 'a' cannot be packed by {RACK} inside group set 's', which is packed by"
+        f" {BLOCK}: in Volcano a pod has one sub-group. Remove one of the two"
     )
 
 
@@ -228,7 +228,7 @@ def test_a_group_in_two_sets_is_refused() -> None:
         ],
     )
     [refusal] = translated(asked).refusals
-    assert "group 'b' is to be placed with two sets of groups, 't' and 's'" in refusal
+    assert "group 'b' is in two group sets, 't' and 's'" in refusal
 
 
 def test_groups_that_do_not_exist_are_remarked_on() -> None:
@@ -238,7 +238,7 @@ def test_groups_that_do_not_exist_are_remarked_on() -> None:
         topologyConstraintGroupConfigs=[together("s", "a", "x", constraint=pack(required=RACK))],
     )
     found = translated(asked)
-    assert found.remarks == ("'s' places groups that the gang does not have: x",)
+    assert found.remarks == ("group set 's' lists groups that do not exist: x",)
     assert policies(spec_of(found)) == {"s": hard(1), "b": None}
 
 
@@ -246,11 +246,13 @@ def test_what_an_older_volcano_cannot_place_is_refused_or_left_out() -> None:
     whole = gang(topologyConstraint=pack(required=RACK))
     part = gang(group("a", 1, pack(required=RACK)), group("b"))
     [refusal] = translated(whole, features=V1_10).refusals
-    assert "(before v1.11) cannot do: install the CRDs of Volcano v1.11 or newer" in refusal
+    assert (
+        "(before v1.11) does not support it. Install the CRDs of Volcano v1.11 or newer" in refusal
+    )
     assert spec_of(translated(whole, features=V1_12))["networkTopology"] == hard(1)
     [refusal] = translated(part, features=V1_12).refusals
-    assert "group 'a' is to be packed" in refusal
-    assert "install the CRDs of Volcano v1.14 or newer" in refusal
+    assert "group 'a' cannot be packed" in refusal
+    assert "Install the CRDs of Volcano v1.14 or newer" in refusal
     preferred = translated(gang(topologyConstraint=pack(preferred=RACK)), features=V1_10)
     assert "networkTopology" not in spec_of(preferred)
     assert len(preferred.remarks) == 1
@@ -260,7 +262,7 @@ def test_a_gang_with_priority_and_placement_is_told_that_nobody_is_evicted_for_i
     asked = gang(topologyConstraint=pack(required=RACK), priorityClassName="high")
     found = translated(asked, *network(), named(PRIORITY_CLASSES, "high"))
     assert found.remarks == (
-        "Volcano evicts nobody for a gang with a placement, whatever its priority",
+        "Volcano evicts no pods for a gang with a topology constraint, whatever its priority",
     )
 
 
@@ -274,7 +276,7 @@ def test_of_two_preferred_sets_the_first_has_the_group_that_both_want() -> None:
     )
     found = translated(asked)
     [remark] = found.remarks
-    assert "group 'b' is to be placed with two sets of groups, 't' and 's'" in remark
+    assert "group 'b' is in two group sets, 't' and 's'" in remark
     sizes = [(p["name"], p["subGroupSize"]) for p in spec_of(found)["subGroupPolicy"]]
     assert sizes == [("s", 2), ("t", 1), ("d", 1)]
 
@@ -299,7 +301,7 @@ def test_every_group_is_in_one_sub_group_which_is_as_large_as_its_minimums(
     )
     found = translated(asked)
     if found.refusals:
-        assert any("in one sub-group only" in refusal for refusal in found.refusals)
+        assert any("a pod has one sub-group" in refusal for refusal in found.refusals)
         return
     spec = spec_of(found)
     for n in range(len(groups)):

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend_controllers.contract.declaration import Translation
-from backend_controllers.volcano.features import Features
+from backend_controllers.volcano.installation import VolcanoFeatures
 from backend_controllers.volcano.translation import translate
-from shared_api.kube.podgangs import PodGang, PodGangSpec
+from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangSpec
 from shared_api.kube.resources import PRIORITY_CLASSES
 from tests.backends.volcano.kit import (
     V1_0,
@@ -20,13 +20,15 @@ from tests.backends.volcano.kit import (
     Object,
     gang,
     group,
+    installed,
     named,
-    speech,
 )
 
 
-def translated(of: PodGang, features: Features | None = None, **options: Any) -> Translation:
-    return translate(speech(*([features] if features else []), **options), of, GivenFacts())
+def translated(
+    of: ObservedPodGang, features: VolcanoFeatures | None = None, **options: Any
+) -> Translation:
+    return translate(installed(*([features] if features else []), **options), of, GivenFacts())
 
 
 def spec_of(found: Translation) -> Object:
@@ -70,7 +72,9 @@ def test_a_group_of_which_nothing_is_needed_demands_nothing() -> None:
 
 
 @pytest.mark.parametrize("features", [V1_10, V1_12])
-def test_where_there_are_no_sub_groups_minimums_are_those_of_tasks(features: Features) -> None:
+def test_where_there_are_no_sub_groups_minimums_are_those_of_tasks(
+    features: VolcanoFeatures,
+) -> None:
     spec = spec_of(translated(gang(group("web-0-a", 2), group("web-0-b", 3)), features))
     assert spec == {
         "queue": "default",
@@ -86,11 +90,11 @@ def test_where_volcano_only_counts_all_pods_one_group_is_served_and_several_are_
     }
     [refusal] = translated(gang(group("web-0-a", 2), group("web-0-b", 3)), V1_0).refusals
     assert "2 groups with a minimum each" in refusal
-    assert "install the CRDs of Volcano v1.14 or newer" in refusal
+    assert "Install the CRDs of Volcano v1.14 or newer" in refusal
 
 
 def test_a_gang_without_groups_is_refused() -> None:
-    empty = msgspec.structs.replace(gang(), spec=PodGangSpec())
+    empty = msgspec.structs.replace(gang(), spec=ObservedPodGangSpec())
     assert translated(empty).refusals == ("the gang has no groups",)
 
 
@@ -118,7 +122,7 @@ def test_the_queue_is_the_gangs_or_the_one_of_the_settings(metadata: Object, que
 def test_a_name_that_no_queue_can_have_is_refused(queue: str) -> None:
     metadata = {"annotations": {"scheduling.volcano.sh/queue-name": queue}}
     [refusal] = translated(gang(metadata=metadata)).refusals
-    assert "cannot be the name of a queue" in refusal
+    assert "is no valid name of a queue" in refusal
     assert len(refusal) < 400
 
 
@@ -127,15 +131,18 @@ def test_a_priority_class_is_passed_on_and_missed_when_it_does_not_exist() -> No
     missing = translated(asked)
     assert spec_of(missing)["priorityClassName"] == "high"
     assert missing.remarks == (
-        "PriorityClass 'high' does not exist: Volcano takes its default priority",
+        "PriorityClass 'high' does not exist: Volcano uses its default priority."
+        " Create it, or change the priorityClassName of the PodCliqueSet",
     )
-    there = translate(speech(), asked, GivenFacts(named(PRIORITY_CLASSES, "high")))
+    there = translate(installed(), asked, GivenFacts(named(PRIORITY_CLASSES, "high")))
     assert there.remarks == ()
 
 
 def test_a_reservation_to_take_over_is_remarked_on() -> None:
     asked = gang(reuseReservationRef={"namespace": "team-a", "name": "other"})
-    assert translated(asked).remarks == ("Volcano has no reservations that could be taken over",)
+    assert translated(asked).remarks == (
+        "spec.reuseReservationRef is ignored: Volcano cannot reuse a reservation",
+    )
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=12))

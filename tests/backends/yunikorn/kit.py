@@ -6,21 +6,20 @@ from typing import Any
 
 import msgspec
 
+from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import Translation
+from backend_controllers.contract.events import EVENTS, SchedulerEvent
 from backend_controllers.yunikorn.api import (
-    CLIQUES,
-    EVENTS,
     KEY_APPLICATION,
     KEY_GROUP,
     KEY_GROUPS,
     KEY_PLACEHOLDER_OF,
-    ObservedClique,
-    ObservedEvent,
+    YunikornClique,
 )
 from backend_controllers.yunikorn.options import YuniKornOptions
 from backend_controllers.yunikorn.translation import translate
 from shared_api import names
-from shared_api.kube.podgangs import NamespacedName, PodGang
+from shared_api.kube.podgangs import ObservedPodGang, ObservedReference
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS, Resource
 from shared_api.runtime.watching.predicates import Watched
@@ -37,7 +36,7 @@ def group(name: str, minimum: int = 1, **fields: Any) -> Object:
     return {"name": name, "podReferences": [], "minReplicas": minimum, **fields}
 
 
-def gang(*groups: Object, incarnation: int | None = None, **fields: Any) -> PodGang:
+def gang(*groups: Object, incarnation: int | None = None, **fields: Any) -> ObservedPodGang:
     """A gang of two groups, unless others are given."""
     status: Object = {"conditions": fields.pop("conditions", [])}
     if incarnation is not None:
@@ -45,17 +44,17 @@ def gang(*groups: Object, incarnation: int | None = None, **fields: Any) -> PodG
     metadata = {"name": "web-0", "namespace": NAMESPACE, "uid": UID, **fields.pop("metadata", {})}
     listed = list(groups) or [group("web-0-a", 2), group("web-0-b", 1)]
     body = {"metadata": metadata, "spec": {"podgroups": listed, **fields}, "status": status}
-    return msgspec.convert(body, PodGang)
+    return msgspec.convert(body, ObservedPodGang)
 
 
-def referring(to: PodGang, pods: Iterable[Pod]) -> PodGang:
+def referring(to: ObservedPodGang, pods: Iterable[Pod]) -> ObservedPodGang:
     """The same gang, whose groups refer to these pods."""
     found = tuple(pods)
     groups = tuple(
         msgspec.structs.replace(
             each,
             pod_references=tuple(
-                NamespacedName(NAMESPACE, one.metadata.name)
+                ObservedReference(NAMESPACE, one.metadata.name)
                 for one in found
                 if one.metadata.labels[names.LABEL_PODCLIQUE] == each.name
             ),
@@ -93,7 +92,7 @@ def clique(name: str = "web-0-a", **fields: Any) -> tuple[Resource, Watched]:
         },
         "spec": {"podSpec": template, **fields},
     }
-    return CLIQUES, msgspec.convert(body, ObservedClique)
+    return CLIQUES, msgspec.convert(body, YunikornClique)
 
 
 def cliques(*templates: Object) -> list[tuple[Resource, Watched]]:
@@ -130,7 +129,7 @@ class GivenFacts:
 
 
 def translated(
-    of: PodGang | None = None, *given: tuple[Resource, Watched], **options: Any
+    of: ObservedPodGang | None = None, *given: tuple[Resource, Watched], **options: Any
 ) -> Translation:
     facts = GivenFacts(*(given or cliques()))
     return translate(YuniKornOptions(**options), of or gang(), facts)
@@ -209,4 +208,4 @@ def event(
         "eventTime": at,
         **fields,
     }
-    return EVENTS, msgspec.convert(body, ObservedEvent)
+    return EVENTS, msgspec.convert(body, SchedulerEvent)

@@ -119,7 +119,7 @@ async def test_what_placeholders_cannot_heed_is_left_undone_and_said(stage: Stag
     await stage.create_of("w", [stage.clique("a", 2, podSpec={"affinity": apart})])
     await stage.until_runs("w")
     message = stage.said("w-0", "Accepted")["message"]
-    assert message.startswith("left undone: podAntiAffinity of group w-0-a: ")
+    assert message.startswith("not applied: YuniKorn ignores podAntiAffinity of group 'w-0-a' ")
 
 
 async def test_a_pod_that_asks_for_nothing_is_in_a_gang_all_the_same(stage: Stage) -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import Dialect, Options, Served, gang_of_clique
+from backend_controllers.contract.events import EVENTS
 from backend_controllers.yunikorn import BACKEND
 from backend_controllers.yunikorn.api import (
-    CLIQUES,
-    EVENTS,
     KEY_GROUPS,
     KEY_PLACEHOLDER_OF,
     clique_of_event,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend_controllers.contract.declaration import Words
+from backend_controllers.contract.declaration import Report
 from backend_controllers.yunikorn.mirroring import mirror
-from shared_api.kube.podgangs import PodGang
+from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import Resource
 from shared_api.runtime.watching.predicates import Watched
@@ -34,26 +34,28 @@ REJECTED = (
 
 
 def said(
-    *objects: tuple[Resource, Watched], pods: tuple[Pod, ...] = MEMBERS, of: PodGang | None = None
-) -> Words:
+    *objects: tuple[Resource, Watched],
+    pods: tuple[Pod, ...] = MEMBERS,
+    of: ObservedPodGang | None = None,
+) -> Report:
     it = referring(of or gang(conditions=[since("False")]), pods)
     return mirror(it, GivenFacts(*objects, pods=pods))
 
 
 def test_a_placed_gang_has_nothing_to_say() -> None:
-    assert said(pods=PLACED) == Words()
+    assert said(pods=PLACED) == Report()
 
 
 def test_before_all_members_are_released_nothing_is_said() -> None:
     held = pod("web-0-b-xxxx3", "web-0-b", gates=("grove.io/podgang",))
-    assert said(pods=(*MEMBERS[:2], held)) == Words()
-    assert said(pods=MEMBERS[:2]) == Words()
+    assert said(pods=(*MEMBERS[:2], held)) == Report()
+    assert said(pods=MEMBERS[:2]) == Report()
 
 
 def test_a_scheduler_that_does_nothing_is_told_without_a_reason() -> None:
     words = said()
     assert words.reason == ""
-    assert words.message.startswith("YuniKorn has not begun to reserve room")
+    assert words.message.startswith("YuniKorn has not begun to reserve capacity")
 
 
 def test_room_that_is_short_is_told_with_what_is_held_of_each_group() -> None:
@@ -64,20 +66,20 @@ def test_room_that_is_short_is_told_with_what_is_held_of_each_group() -> None:
     )
     assert words.reason == "Unschedulable"
     assert words.message == (
-        f"room is held for 2 of 3 pods (a 1/2, b 1/1) by placeholder pods: {WAITS}"
+        f"capacity is reserved for 2 of 3 pods (a 1/2, b 1/1) by placeholder pods: {WAITS}"
     )
 
 
 def test_a_gang_of_one_group_does_not_list_it() -> None:
     of = gang(group("web-0-a", 2), conditions=[since("False")])
     words = said(placeholder("tg-1", "web-0-a", not_scheduled()), of=of, pods=MEMBERS[:2])
-    assert words.message.startswith("room is held for 0 of 2 pods by placeholder pods: ")
+    assert words.message.startswith("capacity is reserved for 0 of 2 pods by placeholder pods: ")
 
 
 def test_a_reservation_that_goes_on_has_no_reason() -> None:
     words = said(placeholder("tg-1", node="n1"), placeholder("tg-2"))
-    assert words == Words(
-        message="room is held for 1 of 3 pods (a 1/2, b 0/1), and YuniKorn is reserving more"
+    assert words == Report(
+        message="capacity is reserved for 1 of 3 pods (a 1/2, b 0/1), and YuniKorn is reserving more"
     )
 
 
@@ -87,8 +89,8 @@ def test_members_that_take_their_places_count_with_what_is_held() -> None:
         placeholder("tg-3", "web-0-b", node="n3"),
         pods=(PLACED[0], *MEMBERS[1:]),
     )
-    assert words == Words(
-        message="room is held for 3 of 3 pods (a 2/2, b 1/1), and pods are taking their places"
+    assert words == Report(
+        message="capacity is reserved for 3 of 3 pods (a 2/2, b 1/1), and pods are replacing the placeholders"
     )
 
 
@@ -105,13 +107,13 @@ def test_placeholders_of_others_and_of_former_times_hold_nothing(
     other: tuple[Resource, Watched],
 ) -> None:
     words = said(other, placeholder("tg-2", "web-0-a", not_scheduled()))
-    assert words.message.startswith("room is held for 0 of 3 pods")
+    assert words.message.startswith("capacity is reserved for 0 of 3 pods")
 
 
 def test_placeholders_are_those_of_the_incarnation() -> None:
     of = gang(incarnation=4, conditions=[since("False")])
     words = said(placeholder("tg-1", node="n1", application="web-0-0b6c1d9e-4"), of=of)
-    assert words.message.startswith("room is held for 1 of 3 pods")
+    assert words.message.startswith("capacity is reserved for 1 of 3 pods")
 
 
 def test_why_a_placeholder_has_no_node_is_taken_from_its_events() -> None:
@@ -200,14 +202,14 @@ def test_a_rejected_gang_says_so_until_its_new_pods_are_looked_at() -> None:
     words = said(event("web-0-a-xxxx7", REJECTED), pods=())
     assert words.reason == "ApplicationRejected"
     assert "application rejected: no placement rule matched" in words.message
-    assert "see that its queue exists" in words.message
+    assert "Check that its queue exists" in words.message
     assert said(event("web-0-a-xxxx7", REJECTED)).reason == ""
 
 
 def test_a_rejected_gang_whose_pods_were_left_as_they_are_says_what_to_do() -> None:
     words = said(event("web-0-a-xxxx1", REJECTED))
     assert words.reason == "ApplicationRejected"
-    assert words.message.endswith("it does not look at these pods again: delete them")
+    assert words.message.endswith("Delete these pods: YuniKorn does not try them again")
 
 
 def test_a_reservation_that_was_given_up_says_so() -> None:
@@ -218,8 +220,8 @@ def test_a_reservation_that_was_given_up_says_so() -> None:
 @pytest.mark.parametrize(
     ("action", "why"),
     [
-        ("PlaceholderCreateFailed", "placeholders could not be created"),
-        ("TaskGroupsError", "were not understood"),
+        ("PlaceholderCreateFailed", "could not create placeholders"),
+        ("TaskGroupsError", "could not parse the task groups"),
     ],
 )
 def test_pods_that_are_scheduled_one_by_one_say_so_placed_or_not(action: str, why: str) -> None:
@@ -230,4 +232,4 @@ def test_pods_that_are_scheduled_one_by_one_say_so_placed_or_not(action: str, wh
     (remark,) = said(fallen, pods=PLACED).remarks
     assert why in remark
     former = event("web-0-a-xxxx0", "fall back to normal scheduling", action=action)
-    assert said(former, pods=PLACED) == Words(), "that pod is gone, and with it what befell it"
+    assert said(former, pods=PLACED) == Report(), "that pod is gone, and with it what befell it"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_controllers.yunikorn.api import ObservedClique
+from backend_controllers.yunikorn.api import YunikornClique
 from backend_controllers.yunikorn.pod_resources import requests_of
 from shared_api.kube.pod_resources import NoQuantityError
 from shared_api.kube.quantities import parsed
@@ -16,7 +16,7 @@ from tests.backends.yunikorn.kit import Object, clique, container
 
 def requested(template: Object, **spec: Any) -> dict[str, str]:
     _, found = clique(template=template, **spec)
-    assert isinstance(found, ObservedClique)
+    assert isinstance(found, YunikornClique)
     return requests_of(found)
 
 

@@ -101,9 +101,9 @@ def test_a_placeholder_goes_where_its_pod_can_go() -> None:
     [
         (
             {"affinity": {"podAntiAffinity": {"x": []}}, "topologySpreadConstraints": [{"x": 1}]},
-            "podAntiAffinity and topologySpreadConstraints of group web-0-a:",
+            "YuniKorn ignores podAntiAffinity and topologySpreadConstraints of group 'web-0-a'",
         ),
-        ({"runtimeClassName": "kata"}, "the overhead of runtime class 'kata' of group web-0-a:"),
+        ({"runtimeClassName": "kata"}, "the overhead of runtime class 'kata' of group 'web-0-a'"),
     ],
 )
 def test_what_is_not_looked_at_while_room_is_reserved_is_remarked(
@@ -156,14 +156,14 @@ def test_the_queue_is_the_gangs_or_the_usual_one(
     [
         (f"root.{'q' * 60}", "at most 63 letters"),
         ("root.a@b", "at most 63 letters"),
-        ("root..a", "between its dots"),
-        ("root", "takes no gangs itself"),
+        ("root..a", "between the dots"),
+        ("root", "accepts no gangs itself"),
     ],
 )
 def test_a_queue_that_placeholders_could_not_name_is_refused(queue: str, why: str) -> None:
     found = translated(gang(metadata={"annotations": {KEY_QUEUE: queue}}))
     (refusal,) = found.refusals
-    assert refusal.startswith(f"{KEY_QUEUE} is '{queue}': ")
+    assert refusal.startswith(KEY_QUEUE)
     assert why in refusal
     assert not found.preparations
 
@@ -171,10 +171,10 @@ def test_a_queue_that_placeholders_could_not_name_is_refused(queue: str, why: st
 @pytest.mark.parametrize(
     ("of", "refusal"),
     [
-        (gang(topologyConstraint=REQUIRED), "a required topology level for the gang"),
+        (gang(topologyConstraint=REQUIRED), "the gang cannot be packed by"),
         (
             gang(group("web-0-a", 2, topologyConstraint=REQUIRED)),
-            "a required topology level for group web-0-a",
+            "group 'web-0-a' cannot be packed by",
         ),
         (
             gang(
@@ -186,12 +186,13 @@ def test_a_queue_that_placeholders_could_not_name_is_refused(queue: str, why: st
                     }
                 ]
             ),
-            "a required topology level for groups web-0-a, web-0-b",
+            "group set 's' cannot be packed by",
         ),
     ],
 )
 def test_a_required_place_is_refused_at_every_level(of: object, refusal: str) -> None:
-    assert translated(of).refusals == (refusal,)  # type: ignore[arg-type]
+    [found] = translated(of).refusals  # type: ignore[arg-type]
+    assert found.startswith(refusal)
 
 
 def test_a_preferred_place_is_left_to_core_to_tell_of() -> None:
@@ -208,10 +209,12 @@ def test_a_gang_of_too_many_groups_is_refused_with_numbers() -> None:
     many = [f"web-0-{index:03}" for index in range(120)]
     found = translated(gang(*(group(name) for name in many)), *(clique(name) for name in many))
     (refusal,) = found.refusals
-    assert refusal.startswith("120 groups: what their pods carry takes ")
-    assert "make it of fewer groups" in refusal
+    assert refusal.startswith("the gang has 120 groups, whose annotations have ")
+    assert "Use fewer groups" in refusal
 
 
 def test_reuse_of_a_reservation_is_left_undone() -> None:
     of = gang(reuseReservationRef={"namespace": "team-a", "name": "old-0"})
-    assert translated(of).remarks == ("YuniKorn has no reservations that could be taken over",)
+    assert translated(of).remarks == (
+        "spec.reuseReservationRef is ignored: YuniKorn cannot reuse a reservation",
+    )

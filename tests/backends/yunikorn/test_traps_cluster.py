@@ -53,7 +53,10 @@ async def test_placeholders_hold_room_and_are_never_members(stage: Stage) -> Non
     await stage.person.create(stranger)
     await stage.create("w", {"a": 2, "b": 1})
     await stage.person.until(
-        lambda: "room is held for 2 of 3 pods" in stage.said("w-0", "Scheduled").get("message", ""),
+        lambda: (
+            "capacity is reserved for 2 of 3 pods"
+            in stage.said("w-0", "Scheduled").get("message", "")
+        ),
         SECONDS,
     )
     made = [pod for pod in placeholders(stage) if pod.metadata.name != "stranger"]
@@ -182,7 +185,7 @@ async def test_a_namespace_that_refuses_placeholders_is_told_of(stage: Stage) ->
     await stage.create_of("w", [stage.clique("a", 2, podSpec={"containers": [container]})])
     await stage.person.until(
         lambda: (
-            "schedules the pods one by one, since placeholders could not be created"
+            "schedules the pods one by one: it could not create placeholders"
             in stage.said("w-0", "Programmed").get("message", "")
             + stage.said("w-0", "Scheduled").get("message", "")
         ),

@@ -1,0 +1,1 @@
+"""What a PodCliqueSet consists of: names, PodCliques, scaling groups, gangs and revisions."""

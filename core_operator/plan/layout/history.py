@@ -1,0 +1,134 @@
+"""The template hashes of a set, taken from its stored revisions.
+
+A ControllerRevision stores the templates and the hashes that they were given. Templates that equal
+stored ones keep the stored hashes, so an upgrade with another hash function replaces no pod. Only
+unknown templates get new hashes. A replica of a scaling group is replaced as a whole, so the hash
+of its cliques covers all templates of the group.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core_operator.plan.layout.revisions import (
+    content_hash,
+    revision_hash,
+    stored_template_hash,
+    template_hash,
+)
+from shared_api import names
+from shared_api.models import PodCliqueSet
+
+KEPT_REVISIONS = 10
+"""Revisions that are kept besides the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRevision:
+    """A stored revision: the hashes of its contents now, and those given at that time."""
+
+    number: int = 0
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Current hash of each stored template by clique, to compare contents."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """Hash that the pods of each clique were given."""
+    set_hash: str = ""
+
+
+def stored_revision(
+    number: int, annotations: Mapping[str, str], data: Mapping[str, object]
+) -> StoredRevision:
+    """Return the content of a ControllerRevision; without the annotation each clique has its own hash."""
+    cliques = data.get("cliques")
+    if not isinstance(cliques, Mapping):
+        return StoredRevision(number)
+    priority = data.get("priorityClassName")
+    digests = {
+        str(name): stored_template_hash(template, priority) for name, template in cliques.items()
+    }
+    given = _given_hashes(annotations.get(names.ANNOTATION_TEMPLATE_HASHES, ""))
+    return StoredRevision(
+        number=number,
+        digests=digests,
+        hashes={name: given.get(name, digest) for name, digest in digests.items()},
+        set_hash=given.get("", "") or content_hash(data),
+    )
+
+
+def template_hashes(pcs: PodCliqueSet, stored: Iterable[StoredRevision]) -> dict[str, str]:
+    """Return the template hash of each clique of the set."""
+    newest = _newest_first(stored)
+    digests = _digests(pcs)
+    together = _replaced_together(pcs)
+    return {name: _hash_of(name, together[name], digests, newest) for name in digests}
+
+
+def set_hash(pcs: PodCliqueSet, stored: Iterable[StoredRevision]) -> str:
+    """Return the hash of all templates of the set."""
+    digests = _digests(pcs)
+    for revision in _newest_first(stored):
+        if revision.digests == digests:
+            return revision.set_hash
+    return revision_hash(pcs)
+
+
+def hashes_annotation(set_hash: str, hashes: Mapping[str, str]) -> str:
+    """Return the annotation with the hashes; the set's own hash has the key ""."""
+    return json.dumps({"": set_hash, **hashes}, sort_keys=True, separators=(",", ":"))
+
+
+def expired_revisions(stored: Mapping[str, StoredRevision], current: str) -> tuple[str, ...]:
+    """Return the names of the oldest revisions; never the current one."""
+    others = sorted(
+        (name for name in stored if name != current), key=lambda name: -stored[name].number
+    )
+    return tuple(others[KEPT_REVISIONS:])
+
+
+def _hash_of(
+    name: str,
+    together: Sequence[str],
+    digests: Mapping[str, str],
+    newest: Sequence[StoredRevision],
+) -> str:
+    for revision in newest:
+        if name in revision.hashes and all(
+            revision.digests.get(other) == digests[other] for other in together
+        ):
+            return revision.hashes[name]
+    if len(together) == 1:
+        return digests[name]
+    return content_hash({other: digests[other] for other in together})
+
+
+def _digests(pcs: PodCliqueSet) -> dict[str, str]:
+    template = pcs.spec.template
+    return {
+        clique.name: template_hash(clique, template.priority_class_name)
+        for clique in template.cliques
+    }
+
+
+def _replaced_together(pcs: PodCliqueSet) -> dict[str, tuple[str, ...]]:
+    """Return the cliques that are replaced together with each clique, itself included."""
+    template = pcs.spec.template
+    known = {clique.name for clique in template.cliques}
+    together: dict[str, tuple[str, ...]] = {name: (name,) for name in known}
+    for group in template.pod_clique_scaling_groups:
+        members = tuple(sorted(name for name in group.clique_names if name in known))
+        together |= dict.fromkeys(members, members)
+    return together
+
+
+def _newest_first(stored: Iterable[StoredRevision]) -> list[StoredRevision]:
+    return sorted(stored, key=lambda revision: -revision.number)
+
+
+def _given_hashes(annotation: str) -> dict[str, str]:
+    try:
+        given = json.loads(annotation) if annotation else {}
+    except ValueError:
+        return {}
+    if not isinstance(given, dict):
+        return {}
+    return {str(name): value for name, value in given.items() if isinstance(value, str)}

@@ -1,0 +1,1 @@
+"""The manifests of the objects that core writes, one module per kind."""

@@ -1,0 +1,127 @@
+"""The only author of PodGang manifests: metadata, labels, groups, references and placement.
+
+One field manager writes all of a gang, so every manifest is complete: without references when
+the gang is created, with the existing pods later on. Equal pods give an equal manifest whatever
+their order, so the generation changes only with the meaning. The status is in `statuses.podgang`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import CliqueInstance, GangInstance, min_available
+from core_operator.plan.placement.backends import Choice
+from core_operator.plan.placement.gang_placement import UNPLACED, GangPlacement, PackLabels
+from shared_api import names
+from shared_api.models import JsonObject, PodCliqueSet, PodGang
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_NOBODY: Mapping[str, Sequence[str]] = {}
+_UNKNOWN: Mapping[str, int] = {}
+
+
+def gang_manifest(
+    pcs: PodCliqueSet,
+    gang: GangInstance,
+    choice: Choice,
+    placement: GangPlacement = UNPLACED,
+    references: Mapping[str, Sequence[str]] = _NOBODY,
+    minimums: Mapping[str, int] = _UNKNOWN,
+) -> JsonObject:
+    """Return the manifest of a gang; `references` are names of existing pods by PodClique.
+
+    `minimums` has the minAvailable of existing PodCliques by name. It differs from that of the set
+    only where the set has none ("all pods") and its replicas were changed later.
+    """
+    metadata: JsonObject = {
+        "name": gang.name,
+        "namespace": pcs.metadata.namespace,
+        "labels": {**_labels(pcs, gang, choice)},
+        "ownerReferences": [naming.controlled_by(pcs)],
+    }
+    annotations = _inherited(pcs.metadata.annotations)
+    if placement.topology:
+        annotations[names.ANNOTATION_TOPOLOGY_NAME] = placement.topology
+    if annotations:
+        metadata["annotations"] = {**annotations}
+    namespace = pcs.metadata.namespace or ""
+    spec: JsonObject = {
+        "podgroups": [
+            _group(
+                clique,
+                references.get(clique.name, ()),
+                namespace,
+                minimums.get(clique.name, min_available(clique.template)),
+                placement.groups.get(clique.name),
+            )
+            for clique in gang.cliques
+        ]
+    }
+    if placement.gang is not None:
+        spec["topologyConstraint"] = _constraint(placement.gang)
+    if placement.group_sets:
+        spec["topologyConstraintGroupConfigs"] = [
+            {
+                "name": group_set.name,
+                "podGroupNames": [*group_set.groups],
+                "topologyConstraint": _constraint(group_set.pack),
+            }
+            for group_set in placement.group_sets
+        ]
+    if priority_class := _priority_class(pcs):
+        spec["priorityClassName"] = priority_class
+    return {
+        "apiVersion": PodGang.API_VERSION,
+        "kind": PodGang.KIND,
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _priority_class(pcs: PodCliqueSet) -> str | None:
+    """Return the set's class, else the one that all cliques name: pods and gang must agree."""
+    template = pcs.spec.template
+    if template.priority_class_name:
+        return template.priority_class_name
+    named = {clique.spec.pod_spec.get("priorityClassName") for clique in template.cliques}
+    found = named.pop() if len(named) == 1 else None
+    return found if isinstance(found, str) and found else None
+
+
+def _group(
+    clique: CliqueInstance,
+    pods: Sequence[str],
+    namespace: str,
+    minimum: int,
+    pack: PackLabels | None,
+) -> JsonObject:
+    group: JsonObject = {
+        "name": clique.name,
+        "podReferences": [{"namespace": namespace, "name": pod} for pod in sorted(set(pods))],
+        "minReplicas": minimum,
+    }
+    if pack is not None:
+        group["topologyConstraint"] = _constraint(pack)
+    return group
+
+
+def _constraint(pack: PackLabels) -> JsonObject:
+    keys = {"required": pack.required, "preferred": pack.preferred}
+    return {"packConstraint": {name: key for name, key in keys.items() if key}}
+
+
+def _labels(pcs: PodCliqueSet, gang: GangInstance, choice: Choice) -> dict[str, str]:
+    labels = {
+        **_inherited(pcs.metadata.labels),
+        **naming.gang_labels(pcs.metadata.name, gang.pcs_index, gang.base),
+    }
+    if choice.backend is not None:
+        labels[names.LABEL_SCHEDULER_BACKEND] = choice.backend
+    # A schedulerName may be no valid label value.
+    if _LABEL_VALUE.fullmatch(choice.scheduler_name):
+        labels[names.LABEL_SCHEDULER_NAME] = choice.scheduler_name
+    return labels
+
+
+def _inherited(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in entries.items() if naming.is_inherited(key)}

@@ -1,0 +1,1 @@
+"""Where a gang goes: its backend, and the topology in which its pods are kept together."""

@@ -1,0 +1,134 @@
+"""The only module of core that deletes pods.
+
+A deletion from a PodClique that goes on running is checked against minAvailable first
+(`plan/min_available.py`); one that would break it is counted and not sent. Every other deletion
+names its `MinAvailableExemption`. Each deletion is noted as an expected event before it is sent, so
+that the pod does not count as lost, and is counted by its reason.
+"""
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core_operator.context import CoreContext
+from core_operator.plan.layout.expansion import clique_named
+from core_operator.plan.min_available import breaks_group_min_available, breaks_min_available
+from core_operator.state.update_turns import Updates
+from core_operator.state.view import View
+from core_operator.writes.child_writer import AT_ONCE, Unwanted
+from shared_api import names
+from shared_api.kube.metadata import ObjectKey
+from shared_api.kube.pods import Pod
+from shared_api.kube.resources import PODS
+from shared_api.models import PodClique, PodCliqueSet
+from shared_api.runtime.applying.applied_fields import Applied
+from shared_api.runtime.applying.applier import Applier
+from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.reconciling.slowstart import slow_start
+
+
+class MinAvailableExemption(enum.StrEnum):
+    """Why pods are deleted without a check of minAvailable."""
+
+    GANG_TERMINATED = "GangTerminated"
+    """The gang has been below its minimum for longer than its terminationDelay."""
+    PODCLIQUE_DELETED = "PodCliqueDeleted"
+    """The replica was scaled in or removed from the set; its PodClique is deleted first."""
+    QUOTA_GIVEN_BACK = "QuotaGivenBack"
+    """The gang did not start for want of quota; only pods that are still gated are deleted."""
+    GANG_RECREATED = "GangRecreated"
+    """The scheduler needs the whole gang again; the plan of the release names its pods."""
+    FIELDS_DROPPED = "FieldsDropped"
+    """The API server dropped fields of a pod that was just created; it has never been ungated."""
+
+
+class PodWriter:
+    """Deletes pods for one controller."""
+
+    def __init__(self, context: CoreContext, applier: Applier) -> None:
+        self._context = context
+        self._applier = applier
+        self._target = Target(PODS, context.view.caches.pods)
+
+    async def delete_within_minimum(
+        self,
+        pcs: PodCliqueSet,
+        clique: PodClique,
+        pods: Sequence[Pod],
+        behalf: Behalf,
+        *,
+        is_update: bool,
+    ) -> None:
+        """Delete pods of a PodClique that goes on running, or none if that breaks minAvailable."""
+        if not pods:
+            return
+        if would_break_minimum(self._context.view, pcs, clique, pods, is_update=is_update):
+            self._context.metrics.count_violation()
+            return
+        self._context.selections.note(clique, pods)
+        metadata = clique.metadata
+        gang = ObjectKey(metadata.namespace or "", metadata.labels.get(names.LABEL_PODGANG, ""))
+        self._context.turns.reserve_for(gang, self._context.clock.monotonic())
+        await self._delete(pods, "Update" if is_update else "Unwanted", behalf)
+
+    async def delete_exempt(
+        self, pods: Iterable[Pod], exemption: MinAvailableExemption, behalf: Behalf
+    ) -> None:
+        """Delete pods that minAvailable does not protect, for the reason that is given."""
+        await self._delete(
+            pods,
+            exemption,
+            behalf,
+            only_gated=exemption is MinAvailableExemption.QUOTA_GIVEN_BACK,
+        )
+
+    async def _delete(
+        self, pods: Iterable[Pod], reason: str, behalf: Behalf, *, only_gated: bool = False
+    ) -> None:
+        async def delete(pod: Pod) -> None:
+            # The cache may show a newer version than the one that was chosen.
+            if only_gated and not (self._target.cache.get(pod.metadata.key) or pod).has_our_gate:
+                return
+            with self._context.losses.expected_deletions.expect(pod):
+                await self._applier.delete(self._target, pod, behalf)
+            self._context.metrics.deleted.labels(reason).inc()
+
+        parallel = self._context.settings.concurrency.writes
+        await slow_start(pods, delete, limit=parallel, first=AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class PodCliqueRemoval:
+    """A PodClique that should not exist, and its pods.
+
+    The garbage collector deletes the pods too, but sends three requests for each, and on a large
+    cluster much later. Other gangs may wait for their capacity. Pods that are not deleted here,
+    because the reconcile is cut off, are left to the garbage collector.
+    """
+
+    context: CoreContext
+    clique: Unwanted[Applied[PodClique]]
+
+    async def remove(self, applier: Applier, behalf: Behalf) -> None:
+        """Delete the PodClique first, so that its pods are not replaced, then its pods."""
+        pods = [p for p in self.context.view.pods_of(self.clique.observed.object) if p.is_live]
+        await self.clique.remove(applier, behalf)
+        writer = PodWriter(self.context, applier)
+        await writer.delete_exempt(pods, MinAvailableExemption.PODCLIQUE_DELETED, behalf)
+
+
+def would_break_minimum(
+    view: View, pcs: PodCliqueSet, clique: PodClique, pods: Sequence[Pod], *, is_update: bool
+) -> bool:
+    """Tell whether a PodClique, or its scaling group, would fall below minAvailable."""
+    updates = Updates(view)
+    instance = clique_named(view.expansion(pcs), clique.metadata.name)
+    is_turn = instance is not None and updates.turn(pcs) == instance.pcs_index
+    if is_turn and instance is not None and instance.group is not None:
+        # An update replaces a replica of a scaling group as a whole, so replicas are counted.
+        group = updates.group(pcs, instance.group.name) if is_update else None
+        index = instance.group_index
+        return group is not None and index is not None and breaks_group_min_available(group, index)
+    live = [pod for pod in view.pods_of(clique) if pod.is_live]
+    spec = clique.spec
+    return breaks_min_available(live, pods, spec.minimum, spec.replicas, is_updating=is_turn)
