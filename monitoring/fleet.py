@@ -101,11 +101,6 @@ _LOSSES = Row(
             (Query(_increase("grove_gang_terminations_total"), "replicas"),),
         ),
         Panel(
-            "Pods that core deleted",
-            (Query(_increase("grove_pods_deleted_total", "reason"), "{{reason}}"),),
-            stacked=True,
-        ),
-        Panel(
             "Deletions that core did not do, to keep minAvailable",
             (Query(_increase("grove_invariant_violations_total", "invariant"), "{{invariant}}"),),
             about="Any value above zero is a bug in core.",

@@ -42,6 +42,10 @@ class MinAvailableExemption(enum.StrEnum):
     """The API server dropped fields of a pod that was just created; it has never been ungated."""
 
 
+_UPDATE, _UNWANTED = "Update", "Unwanted"
+_REASONS = (_UPDATE, _UNWANTED, *MinAvailableExemption)
+
+
 class PodWriter:
     """Deletes pods for one controller."""
 
@@ -49,6 +53,9 @@ class PodWriter:
         self._context = context
         self._applier = applier
         self._target = Target(PODS, context.view.caches.pods)
+        for reason in _REASONS:
+            # A counter that first appears with 1 hides its first deletion from `increase`.
+            context.metrics.deleted.labels(reason)
 
     async def delete_within_minimum(
         self,
@@ -69,7 +76,7 @@ class PodWriter:
         metadata = clique.metadata
         gang = ObjectKey(metadata.namespace or "", metadata.labels.get(names.LABEL_PODGANG, ""))
         self._context.turns.reserve_for(gang, self._context.clock.monotonic())
-        await self._delete(pods, "Update" if is_update else "Unwanted", behalf)
+        await self._delete(pods, _UPDATE if is_update else _UNWANTED, behalf)
 
     async def delete_exempt(
         self, pods: Iterable[Pod], exemption: MinAvailableExemption, behalf: Behalf
