@@ -73,8 +73,7 @@ async def test_one_number_cannot_ask_for_320000_claims_while_others_are_served(
     told = (CLIQUES, target) if what == "podclique" else (SETS, "large")
     await seen.until(lambda: condition(seen.get(*told), "Stalled").get("reason") == "TooLarge")
     message = condition(seen.get(*told), "Stalled")["message"]
-    assert "at most 20000 ResourceClaims" in message
-    assert "would have 320000" in message
+    assert all(part in message for part in ("ResourceClaims", "320000", "at most 20000")), message
     await victim.create(pcs("web", clique("a", 2)))
     await victim.until_ready(2)
     assert len(seen.names(RESOURCE_CLAIMS)) == CLAIMS, "what was there stays, and nothing is made"

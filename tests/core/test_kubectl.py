@@ -51,8 +51,8 @@ async def test_get_tells_who_waits_for_what_and_wide_tells_the_numbers(
     messages = {
         "held": "0/1 replicas available; gang held-0: 2/2 pods gated until backend default has"
         " programmed the gang",
-        "partly": "0/1 replicas available; gang partly-0: 2/3 pods scheduled; 1 waits for"
-        " example.com/room",
+        "partly": "0/1 replicas available; gang partly-0: 2/3 pods scheduled; 1 with"
+        " insufficient example.com/room",
         "fine": "2/2 replicas available",
         "lost": "0/1 replicas available; gang lost-0: backend 'mortal' is unavailable: its Lease"
         f" {person.namespace}/nobody does not exist",

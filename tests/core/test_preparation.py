@@ -92,7 +92,7 @@ async def test_gates_of_others_are_left_alone(core_cluster: Cluster, person: Onl
         assert [gates(pod) for pod in person.pods] == [["example.com/theirs"]] * 2
         await person.until(
             lambda: (
-                "held by example.com/theirs"
+                "gated by example.com/theirs"
                 in condition(person.get(SETS, "w"), "Ready").get("message", "")
             )
         )

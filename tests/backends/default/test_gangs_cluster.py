@@ -117,7 +117,7 @@ async def test_member_of_a_gang_made_anew_under_its_name_is_replaced(stage: Stag
         await stage.run_pods(only_b)
         await person.until(lambda: stage.said("w", "Scheduled").get("status") == "True", 60)
         assert person.one(PODS, "a-0").metadata.uid == kept
-        before = "1 pods were made before"
+        before = "1 pods were created before"
         await person.until(lambda: before in stage.said("w", "Accepted").get("message", ""), 60)
 
 
