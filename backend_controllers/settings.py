@@ -1,7 +1,7 @@
 """The settings of a backend controller: one YAML file, checked as a whole before anything starts.
 
 Every setting has a default. Unknown keys are rejected, also among the options of the backend. The
-reference page is generated from the texts here and from the options of every backend.
+reference page is generated from the docstrings here and from the options of every backend.
 """
 
 from pathlib import Path

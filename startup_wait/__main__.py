@@ -1,6 +1,6 @@
 """Wait until this pod may start: `python -m startup_wait FILE`.
 
-FILE is the kubelet's copy of the pod's annotation `grove.io/startup-order`. The program exits with
+The kubelet writes the pod's annotation `grove.io/startup-order` to FILE. The program exits with
 0 once the file contains `cleared`, and with 143 when the pod is deleted. It polls the file, because
 file events do not reach every container runtime.
 """

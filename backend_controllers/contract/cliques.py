@@ -1,4 +1,4 @@
-"""The PodCliques of a gang, which say what its pods request. Each backend has its own projection."""
+"""The PodCliques of a gang, with the requests of its pods. Each backend has its own projection."""
 
 from typing import TypeVar
 

@@ -43,7 +43,7 @@ def cleaned(text: str) -> str:
 
 
 def names_nodes(text: str) -> bool:
-    """Tell whether a message says which nodes lack what."""
+    """Tell whether a message names the nodes and what they lack."""
     return _NODES.search(text) is not None
 
 

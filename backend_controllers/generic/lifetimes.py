@@ -77,7 +77,7 @@ def _has_held(gang: ObservedPodGang, kind: str) -> bool:
     condition = gang.condition(kind)
     if condition is None or gang.status is None:
         return False
-    # Backends write all times in one form, in which texts compare like times.
+    # Backends write all times in one format, in which strings compare like times.
     first = min(
         one.last_transition_time for one in gang.status.conditions if one.type in OUR_CONDITIONS
     )

@@ -3,7 +3,7 @@
 An object is ours if our owner controls it; a foreign object that has its name is reported and never
 changed. An object whose owner reference somebody replaced is reclaimed, but only after a while:
 otherwise a program that repeats the replacement would cause an endless exchange of writes.
-An object that the server does not let us change is kept or replaced, as the translator says; before
+An object that the server does not let us change is kept or replaced, as the translator decides; before
 it is deleted, a dry run asks whether the server would accept the new one. From an object of ours
 that is being deleted only the finalizers that the dialect names are removed. A rejected object is
 tried again later, since an admission policy may change; a change of immutable fields is not.

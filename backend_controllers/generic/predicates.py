@@ -182,7 +182,7 @@ def _ready(record: SchedulerBackend) -> object:
 
 
 def _reported(pod: Pod) -> object:
-    """Readiness, end, and the conditions that say why a pod is not scheduled or is disrupted."""
+    """Readiness, end, and the conditions that show why a pod is not scheduled or is disrupted."""
     problems = [
         condition
         for condition in pod.status.conditions

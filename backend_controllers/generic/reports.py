@@ -67,7 +67,7 @@ class GangReport(msgspec.Struct, frozen=True, gc=False):
     result: GangResult
     placement_score: float | None = None
     is_explained: bool = False
-    """Whether the scheduler itself says why the gang is not scheduled."""
+    """Whether the scheduler itself reports why the gang is not scheduled."""
     message: str = ""
     """The scheduler's message, without our numbers."""
 

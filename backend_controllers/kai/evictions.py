@@ -4,8 +4,8 @@ Before KAI v0.17 the victim's PodGroup shows nothing about a preemption. The eve
 version, and they are kept for an hour longer than the pods. An eviction is reported until KAI
 starts the gang again, which it writes on the PodGroup, or until the gang has its minimum again.
 
-An event does not say whether it evicted members or surplus, and a later loss has other causes. So
-the event must match the loss. Once the status says since when the gang is below its minimum, the
+An event does not show whether it evicted members or surplus, and a later loss has other causes. So
+the event must match the loss. Once the status has the time when the gang fell below its minimum, the
 time must match; before that, the event must name a pod that is being lost.
 """
 

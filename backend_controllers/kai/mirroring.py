@@ -1,7 +1,7 @@
 """How KAI schedules a gang: reason, message and disruption.
 
-KAI publishes neither a phase nor success: a gang is scheduled when its pods have nodes. KAI's one
-condition says why a cycle scheduled nothing. It is written once and, before v0.17, never removed.
+KAI publishes neither a phase nor success: a gang is scheduled when its pods are bound. KAI's one
+condition has the reason why a cycle scheduled nothing. It is written once and, before v0.17, never removed.
 So it counts only while no pod of the gang is bound and KAI has not started the gang since. The
 rest comes from the pods. While members are missing or gated, KAI does not try the gang, so older
 messages about it are not repeated.

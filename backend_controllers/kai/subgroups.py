@@ -3,7 +3,7 @@
 Each group is a leaf with the group's own name, since pods name their leaf by label. Groups that
 are packed together get a parent. No pod names a parent, so its name must only be unique.
 Sub-groups form a tree, so a group has at most one parent. Every level must meet its minimum:
-`minSubGroup` says so if KAI has that field, otherwise it is KAI's rule. A group of which no pod is
+`minSubGroup` requires it if KAI has that field, otherwise it is KAI's rule. A group of which no pod is
 requested has no leaf.
 """
 

@@ -3,7 +3,7 @@
 The manifest has only what the gang requests: no field that KAI writes at run time, and none that
 the installed CRD lacks. Top-level `minMember` is never set: KAI ignores it beside sub-groups and
 rejects it beside `minSubGroup`. Queue and priority class are written even if they do not exist,
-since they may be created later; a remark says so. If pods of an earlier gang fill all minimums,
+since they may be created later; a remark reports it. If pods of an earlier gang fill all minimums,
 there may be no sub-group left, and then there is no PodGroup.
 """
 

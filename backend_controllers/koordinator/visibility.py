@@ -53,7 +53,7 @@ def visibility_of(gang: ObservedPodGang, facts: Facts) -> Visibility:
 
 
 def _counts_lost_members(gang: ObservedPodGang, facts: Facts) -> bool:
-    """Tell whether terminating members still have nodes: Koordinator counts them as running."""
+    """Tell whether terminating members are still bound: Koordinator counts them as running."""
     ours = {pod_group_name(gang, group.name) for group in gang_groups(gang)}
     return any(
         pod.is_bound and pod.metadata.labels.get(KEY_POD_GROUP) in ours for pod in facts.leaving

@@ -49,7 +49,7 @@ def cleaned(reported: Iterable[str], before: str = "") -> str:
 
 
 def cause_of(text: str) -> str:
-    """Return the part of a text that says why; empty if it has only totals."""
+    """Return the part of a message that has the cause; empty if it has only totals."""
     line = " ".join(text.split())
     gang = _GANG.fullmatch(line)
     if gang is not None:

@@ -1,6 +1,6 @@
 """How Volcano schedules a gang: reason and message.
 
-A gang is scheduled when its pods have nodes: the phase of a PodGroup is late, and both of its
+A gang is scheduled when its pods are bound: the phase of a PodGroup is late, and both of its
 conditions stay True once they were. So the pods are read first, each with its own reason. The
 newest condition is read only if no pod has a reason. While members are missing or gated, Volcano
 does not try the gang, so older messages about it are not repeated.

@@ -1,7 +1,7 @@
 """Topology levels as tiers of Volcano's HyperNodes.
 
 A level is a node label key. A tier is a number that grows with the distance between nodes, and the
-HyperNodes say which tier a level has. Volcano searches from the lowest tier up. So one number, the
+HyperNodes define the tier of a level. Volcano searches from the lowest tier up. So one number, the
 highest tier allowed, expresses what is required and also serves what is preferred inside it.
 Volcano's soft mode chooses node by node and misses the domain that fits all pods. A highest tier
 that no HyperNode has means the same and searches whole domains.

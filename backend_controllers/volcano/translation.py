@@ -3,7 +3,7 @@
 The PodGroup has the gang's name, as in Grove's own Volcano backend. The manifest has only what the
 gang requests: no field that Volcano writes, and none that the installed CRD lacks. Queue and
 priority class are written even if they do not exist, since they may be created later; a remark
-says so.
+reports it.
 """
 
 from backend_controllers.contract.cliques import cliques_of, missing_clique

@@ -1,7 +1,7 @@
 """YuniKorn's label and annotation keys, and projections of the objects that are read.
 
 The gang has the sizes of its groups, and the PodCliques have the requests of their pods: YuniKorn
-needs both before the first pod is created. Placeholders have a label of ours, which YuniKorn copies
+needs both before the first pod is created. Placeholders have a label of ours, which YuniKorn takes
 from the table of groups. They have none of the labels that select members.
 """
 

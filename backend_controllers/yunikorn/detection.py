@@ -1,7 +1,7 @@
 """The declaration of the backend.
 
 YuniKorn serves no API that discovery could find, so there is one dialect, and it is always used.
-The release rules tell core what to do beside ungating. Surplus pods wait: a surplus pod that comes
+The release rules define what core does beside ungating. Surplus pods wait: a surplus pod that comes
 first would start the gang without its groups. The table of groups is removed from bound members: a
 restarted scheduler would reserve capacity for them again, and fail them if there is none. A gang
 that loses a member during the reservation is recreated as another application, since YuniKorn

@@ -1,6 +1,6 @@
 """What YuniKorn reports about a gang only in events of its pods.
 
-YuniKorn deletes a preempted pod, and only an event says for which application. After a reservation
+YuniKorn deletes a preempted pod, and only an event names the preemptor. After a reservation
 that it gives up, or an application that it rejects, the pods fail and are soon deleted. Events are
 kept for an hour longer than the pods. So the time of an event decides whether it explains the
 current loss or the current wait.

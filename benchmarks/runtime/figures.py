@@ -1,4 +1,4 @@
-"""Figures, their targets, and the table that a person reads."""
+"""Figures, their targets, and the printed table."""
 
 import json
 import time
@@ -71,7 +71,7 @@ def render(figures: list[Figure]) -> str:
 
 
 def write(figures: list[Figure], path: Path = RESULTS) -> None:
-    """Keep the figures for whoever compares runs."""
+    """Write the figures to a file, so that runs can be compared."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [
         {"figure": row.figure, "value": row.value, "unit": row.unit, "target": row.target}

@@ -1,9 +1,8 @@
 """An HTTP server of ready-made bytes, in a process of its own.
 
-The label selector of a watch says what it wants. One that asks for the state gets `state=N`
-pods and the bookmark that ends them, and then silence, or the end of the stream if changes
-are wanted too. One that does not gets `changes=N` changes and the end. Everything else gets
-one small object.
+The label selector of a watch chooses the answer. A watch for the state gets `state=N` pods and the
+bookmark after them, and then no data, or the end of the stream if it also selects changes. Another
+watch gets `changes=N` changes and the end. Every other request gets one small object.
 """
 
 import asyncio

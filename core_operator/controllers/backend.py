@@ -63,7 +63,7 @@ class BackendReconciler:
             message=liveness.message + self._ambiguity(record),
         )
         manifest = status_of(record, {"conditions": rendered((available,))})
-        # Forced: the condition belongs to core, also after somebody else wrote it.
+        # Forced: the condition belongs to core, also after another client wrote it.
         await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
         if before is not None and before.status != available.status:
             self._context.record_event(

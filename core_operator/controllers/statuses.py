@@ -147,7 +147,7 @@ class PodCliqueSetStatusReconciler:
             topology=self._topology(pcs),
         )
         status = podcliqueset_status(pcs, state, self._context.now())
-        # Forced: these fields belong to core, also after somebody else wrote them.
+        # Forced: these fields belong to core, also after another client wrote them.
         behalf = Behalf(key, force=True)
         await self._applier.apply_status(self._target, status_of(pcs, status), behalf)
         self._record_topology_event(pcs, state.topology)

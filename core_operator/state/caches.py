@@ -2,7 +2,7 @@
 
 A projection keeps only the fields that are read. Objects are indexed by the owner that controls
 them (`watching/owners.py`); labels are for users and Services, so a foreign object with our labels
-is in no index. A pod is indexed under its PodClique only if its name says that it was created for
+is in no index. A pod is indexed under its PodClique only if its name shows that it was created for
 it: a name cannot change, while labels, annotations and owner references can.
 """
 
@@ -148,7 +148,7 @@ class Offer:
         """Kinds that the cluster began or ceased to serve."""
 
     def has(self, resource: Resource) -> bool:
-        """Tell whether the server serves a kind; it does until a watch says otherwise."""
+        """Tell whether the server serves a kind; True until a watch finds that it does not."""
         return resource not in self._lacking
 
     def note(self, resource: Resource, is_served: bool) -> None:  # noqa: FBT001 - a callback's

@@ -1,7 +1,7 @@
 """Expected events: pods that this process is changing or has changed itself.
 
 A pod that we ungate or delete causes an event that needs no reaction. The same event caused by
-somebody else does: the rest of the gang must be ungated, or a pod was lost. This is known only in
+another client does: the rest of the gang must be ungated, or a pod was lost. This is known only in
 this process; after a restart everything is reconciled anyway.
 """
 

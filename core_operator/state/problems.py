@@ -31,7 +31,7 @@ class Problems:
         return self._by_uid.get(uid or "")
 
     def note(self, about: KubeObject, problem: Blocker | None) -> bool:
-        """Remember the problem of an object, or that it has none; tell whether that is new."""
+        """Remember the problem of an object, or that it has none; return whether that is new."""
         uid = about.metadata.uid or ""
         if self._by_uid.get(uid) == problem:
             return False

@@ -216,7 +216,7 @@ def if_unchanged(observed: Watched | None, manifest: Mapping[str, object]) -> Ma
     """Return the manifest with the resource version that was read.
 
     The manifest repeats a size that others set. Without the version, a scaling between our read and
-    our write would be undone.
+    our write would be reverted.
     """
     if observed is None:
         return manifest
@@ -268,7 +268,7 @@ class ChildWriter:
         """Write wanted children, delete unwanted ones, and raise at the end what failed.
 
         `wanted` should be a generator: thousands of manifests take a lot of memory. Where there may
-        be many, `still` tells whether their owner still wants them.
+        be many, `still` returns whether their owner still wants them.
         """
         taken: list[str] = []
         later: list[Exception] = []

@@ -53,7 +53,7 @@ def _configuration() -> dict[str, Any]:
         "data": {
             "service.schedulingInterval": "100ms",
             "log.level": "INFO",
-            # YAML that a person would write differently, but YAML.
+            # JSON is valid YAML.
             "queues.yaml": json.dumps(_QUEUES),
         },
     }

@@ -1,10 +1,10 @@
-"""Where the API server is, and how we prove who we are.
+"""The address of the API server, the TLS context and the credentials of this process.
 
-Configurations are loaded by kubernetes_asyncio (see `loaders`). Credentials are read again
-at most once a minute, and at once when the server answered 401 to the ones in use; a new
-client certificate reaches new connections because it is loaded into the TLS context that
-they share. A CA file that was replaced gives new connections a new TLS context; those that are
-open go on. A token that no header can carry is refused and never quoted. Proxy variables of the environment are ignored; a kubeconfig may name a proxy.
+kubernetes_asyncio loads the configuration (see `loaders`). Credentials are read again at most
+once a minute, and at once after a 401. A new client certificate is loaded into the TLS context
+that all connections share, so new connections use it. A replaced CA file gives new connections a
+new TLS context; open connections stay open. A token that does not fit in a header is refused and
+never quoted. Proxy variables of the environment are ignored; a kubeconfig may name a proxy.
 """
 
 import asyncio
@@ -27,11 +27,12 @@ from shared_api.kube.loaders import (
 SERVICE_ACCOUNT_DIR_ENV = "KUBERNETES_SERVICE_ACCOUNT_DIR"
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_SECONDS = 60.0
-# A server that refuses good credentials must not make every request run an exec plug-in.
+# Without a minimum interval, a server that refuses good credentials would make every request run
+# an exec plug-in.
 RENEWAL_SECONDS = 1.0
 
 Load = Callable[[bool], Awaitable[Configuration]]
-"""Reads the configuration; True asks for new credentials even if the old seem valid."""
+"""Reads the configuration; True requests new credentials even if the old ones seem valid."""
 
 
 class Access:
@@ -66,29 +67,29 @@ class Access:
                 raise ConfigError(f"cannot read the CA or client certificate: {error}") from error
 
     def trusted(self) -> ssl.SSLContext | None:
-        """Return the TLS context for a new connection; a CA file that changed is read again."""
+        """Return the TLS context for a new connection; read the CA file again if it changed."""
         if self.tls is not None and self._configuration is not None:
             found = _stamp(self._configuration)
             if found != self._authority:
-                # A file that is missing or half written leaves us the CA that we have, and the
-                # next connection tries again.
+                # If the file is missing or half written, the old CA stays in use, and the next
+                # connection tries again.
                 with contextlib.suppress(OSError):
                     self.tls = _tls(self._configuration)
                     self._authority = found
         return self.tls
 
     async def current(self) -> str | None:
-        """The Authorization header to send now."""
+        """Return the Authorization header to send now."""
         if _now() - self._read_at >= REREAD_SECONDS:
             async with self._lock:
                 if _now() - self._read_at >= REREAD_SECONDS:
-                    # A token file that is missing for a moment leaves us the token we have.
+                    # If the token file is missing for a moment, the old token stays in use.
                     with contextlib.suppress(ConfigError):
                         await self._read(force=False)
         return self.authorization
 
     async def renew(self, refused: str | None) -> bool:
-        """After a 401 to `refused`: read again, and tell whether trying again makes sense."""
+        """Read the credentials again after a 401 to `refused`; return whether they are new."""
         async with self._lock:
             if self.authorization == refused and _now() - self._renewed_at >= RENEWAL_SECONDS:
                 self._renewed_at = _now()
@@ -120,14 +121,14 @@ class Access:
 
 
 def from_environment() -> Access:
-    """In a pod its service account, elsewhere the user's kubeconfig."""
+    """Use the service account of the pod, or outside of a pod the user's kubeconfig."""
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster()
     return from_kubeconfig(os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
 
 
 def in_cluster(directory: Path | None = None) -> Access:
-    """Use the token and the CA of a pod; the directory is an argument, a variable, a default."""
+    """Use the token and the CA in a directory: the argument, else a variable, else the default."""
     if directory is None:
         directory = Path(os.environ.get(SERVICE_ACCOUNT_DIR_ENV) or SERVICE_ACCOUNT_DIR)
 
@@ -152,7 +153,7 @@ def from_kubeconfig(path: Path | str, context: str | None = None) -> Access:
         nonlocal loader
         configuration = Configuration()
         if loader is None or force:
-            # A new loader has forgotten the answer of the exec plug-in, so it runs again.
+            # A new loader has no cached answer of the exec plug-in, so the plug-in runs again.
             loader = await load_kube_config(str(path), context, configuration, persist_config=False)
         else:
             await loader.load_and_set(configuration)
@@ -165,7 +166,7 @@ _Stamp: TypeAlias = tuple[str, int, int, int]
 
 
 def _stamp(configuration: Configuration) -> _Stamp | None:
-    """Return what differs between two CA files, without reading them."""
+    """Return a value that differs between two versions of a CA file, without reading it."""
     path = configuration.ssl_ca_cert
     if not path:
         return None

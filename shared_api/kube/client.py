@@ -1,9 +1,9 @@
 """The verbs of the Kubernetes API: get, list, create, apply, patch, delete, watch.
 
-A verb turns its arguments into a `Request`, sends it under the retry policy and decodes
-the answer into the type that the caller names. Deleting needs the UID of what is meant, so
-that a reused name is never deleted. There is no client-side rate; the number of requests
-in flight is bounded and the server's own flow control is obeyed.
+A verb turns its arguments into an `ApiRequest`, sends it with the retry policy and decodes the
+answer into the type that the caller names. A delete requires the UID of the object, so that a new
+object of the same name is never deleted. There is no client-side rate limit: the number of
+requests in flight is bounded, and the client follows the server's flow control.
 """
 
 import copy
@@ -39,7 +39,7 @@ APPLY_TYPE = "application/apply-patch+yaml"
 
 
 class PatchType(enum.Enum):
-    """How a patch is read by the server."""
+    """The type of a patch, as its media type."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -48,14 +48,14 @@ class PatchType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change, and how it is written down."""
+    """The body of a patch and its type."""
 
     body: Mapping[str, object] | Sequence[Mapping[str, object]]
     kind: PatchType = PatchType.MERGE
 
 
 class Propagation(enum.Enum):
-    """What happens to the objects that the deleted one owns."""
+    """What the server does with the objects that a deleted object owns."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -64,7 +64,7 @@ class Propagation(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which objects of a collection are meant; empty means all."""
+    """Selects objects of a collection; an empty selector selects all."""
 
     labels: str = ""
     fields: str = ""
@@ -72,15 +72,15 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class WatchStart:
-    """Where a watch begins, and how long it may last."""
+    """The version at which a watch begins, and how long it may last."""
 
     resource_version: str = ""
     initial_events: bool = False
-    """Ask for the present objects first, then a bookmark that says so (KEP-3157)."""
+    """Request the present objects first, then a bookmark that marks their end (KEP-3157)."""
     timeout: int = 300
     """Seconds after which the server ends the stream."""
     inactivity: float = 70.0
-    """Seconds of silence after which we end it; bookmarks come about once a minute."""
+    """Seconds without data after which the client ends it; bookmarks come about once a minute."""
 
 
 EVERYTHING = Selector()
@@ -106,7 +106,7 @@ class Client:
     def from_environment(
         cls, *, observe: Observer | None = None, user_agent: str = USER_AGENT
     ) -> Self:
-        """In a pod its service account, elsewhere the user's kubeconfig."""
+        """Use the service account of the pod, or outside of a pod the user's kubeconfig."""
         return cls(access.from_environment(), observe=observe, user_agent=user_agent)
 
     @classmethod
@@ -130,7 +130,7 @@ class Client:
         await self._transport.__aexit__(*exc)
 
     def at(self, urgency: Urgency) -> Self:
-        """The same client for requests that are more or less urgent; this one opens and closes it."""
+        """Return a client of another urgency; its connections belong to this one."""
         sibling = copy.copy(self)
         sibling._urgency = urgency
         return sibling
@@ -164,7 +164,7 @@ class Client:
         metadata_only: bool = False,
         limit: int = PAGE_SIZE,
     ) -> AsyncGenerator[Page[T], None]:
-        """List a collection page by page, all pages of one version; Gone if that is too old."""
+        """List a collection in pages of one version; raise Gone if that becomes too old."""
         codec = codec_for(into)
         token = ""
         while True:
@@ -245,7 +245,7 @@ class Client:
         subresource: str | None = None,
         into: type[T] | type[PartialObject] = PartialObject,
     ) -> T | PartialObject:
-        """Apply on the server what this field manager wants; creates what is missing."""
+        """Send a server-side apply for a field manager; the server creates a missing object."""
         namespace, name = _identity(manifest)
         if not name:
             raise ValueError("an apply needs the name of an object")
@@ -274,7 +274,7 @@ class Client:
         field_manager: str,
         subresource: str | None = None,
     ) -> PartialObject:
-        """Change parts of an object; a JSON patch is not repeated once it may have arrived."""
+        """Patch an object; a JSON patch is not sent again once it may have arrived."""
         request = ApiRequest(
             "PATCH",
             resource.path(namespace, name, subresource)
@@ -297,7 +297,7 @@ class Client:
         propagation: Propagation = Propagation.BACKGROUND,
         grace_period: int | None = None,
     ) -> None:
-        """Delete exactly the object with this UID; Conflict if the name is another's now."""
+        """Delete the object with this UID; raise Conflict if the name has another UID now."""
         options: dict[str, object] = {
             "preconditions": {"uid": uid},
             "propagationPolicy": propagation.value,
@@ -319,10 +319,10 @@ class Client:
         metadata_only: bool = False,
         on_open: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[list[Line], None]:
-        """Watch a collection once; yield undecoded events as they come, until the stream ends.
+        """Watch a collection once; yield undecoded events as they arrive, until the stream ends.
 
-        `on_open` is called when the server has accepted the watch: there may be no event
-        for a long time.
+        `on_open` is called when the server has accepted the watch, since the first event may come
+        much later.
         """
         query = _query(
             selector,
@@ -343,7 +343,7 @@ class Client:
         return self._transport.batches(request, start.inactivity, on_open)
 
     async def raw(self, path: str) -> bytes:
-        """Read a path that is no object, such as /version or /apis."""
+        """Read a path that is not an object, such as /version or /apis."""
         return await self._send(ApiRequest("GET", path, "GET", "raw"))
 
     async def _send(self, request: ApiRequest) -> bytes:

@@ -1,12 +1,12 @@
-"""Bytes of the API server, decoded once into the few fields that are used.
+"""Decodes answers of the API server into the few fields that are used.
 
 A *projection* is a type with a `metadata` attribute and a default for every other field:
-a msgspec Struct (the fast way) or a pydantic model (by its own JSON validator). What a
-projection does not name is skipped by the parser and never becomes a Python object. This
-module knows envelopes (object, list page, watch event), not kinds.
+a msgspec Struct (fast) or a pydantic model (by its own JSON validator). The parser skips fields
+that a projection does not name, and they never become Python objects. This module knows
+envelopes (object, list page, watch event), not kinds.
 
-An object that does not fit its projection is `Unreadable`, and its neighbours in a page or a
-stream are decoded all the same. No input raises anything but a KubeError.
+An object that does not match its projection is `Unreadable`; the other objects of the page or the
+stream are decoded. Every error that an input causes is a KubeError.
 """
 
 import functools
@@ -22,16 +22,16 @@ from shared_api.kube.unreadable import Unreadable, members, problem_of, unreadab
 
 JSON: TypeAlias = "str | int | float | bool | list[JSON] | dict[str, JSON] | None"
 Manifest: TypeAlias = dict[str, JSON]
-"""A desired object, as it goes to the server."""
+"""A desired object, as it is sent to the server."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CONTROL_TYPES = ("BOOKMARK", "ERROR")
-# What decoders raise: msgspec, pydantic, and either of them for text that is nested too deeply.
+# The errors of msgspec, of pydantic, and of both for JSON that is nested too deeply.
 _UNFIT = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class MetadataLike(Protocol):
-    """What the runtime reads of an object's metadata."""
+    """The fields of an object's metadata that the runtime reads."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -46,7 +46,7 @@ class MetadataLike(Protocol):
 
 
 class Projection(Protocol):
-    """Anything with the metadata of a Kubernetes object."""
+    """A type with the metadata of a Kubernetes object."""
 
     @property
     def metadata(self) -> MetadataLike: ...  # noqa: D102
@@ -65,7 +65,7 @@ def share_memory(value: Projection) -> None:
 
 @functools.cache
 def _shares(kind: type) -> bool:
-    # Asked of the type: a pydantic model takes long to find that it has no such attribute.
+    # Looked up on the type: on a pydantic model the lookup of a missing attribute is slow.
     return hasattr(kind, "share_memory")
 
 
@@ -91,14 +91,14 @@ class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class UnreadableEvent(msgspec.Struct, frozen=True, gc=False):
-    """One change of an object that cannot be decoded; without a name, a line that is no event."""
+    """A change of an object that cannot be decoded; without a name, a line that is not an event."""
 
     type: str
     object: Unreadable
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """The server's word that everything up to this version has been sent."""
+    """A bookmark: the server has sent every event up to this version."""
 
     resource_version: str
     ends_initial_events: bool = False
@@ -111,7 +111,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     resource_version: str
     next_token: str = ""
     unreadable: tuple[Unreadable, ...] = ()
-    """Those of the listed objects that cannot be decoded."""
+    """The listed objects that cannot be decoded."""
 
 
 class _ListMetadata(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class _ValidatesJson(Protocol):
 
 
 class Codec(Generic[T]):
-    """Decodes the three envelopes around one type of object; get it from `codec_for`."""
+    """Decodes the three envelopes of one type of object; `codec_for` returns it."""
 
     def __init__(self, into: type[T]) -> None:
         self._name = getattr(into, "KIND", into.__name__)
@@ -147,13 +147,13 @@ class Codec(Generic[T]):
         self._event: msgspec.json.Decoder[Event[Any]] = msgspec.json.Decoder(Event[item])  # type: ignore[valid-type]
 
     def fit(self, body: bytes) -> T:
-        """Decode an object, or raise what its decoder raises."""
+        """Decode an object; raise the error of its decoder."""
         if self._validate is not None:
             return cast("T", self._validate.model_validate_json(body))
         return cast("T", self._object.decode(body))
 
     def one(self, body: bytes) -> T:
-        """Decode one object; BadResponse if it does not fit."""
+        """Decode one object; raise BadResponse if it does not match its type."""
         try:
             return self.fit(body)
         except _UNFIT as error:
@@ -182,7 +182,7 @@ class Codec(Generic[T]):
                     return event
                 return Event(event.type, self.fit(bytes(event.object)))
         except _UNFIT as error:
-            # A strict projection need not fit the almost empty object of a bookmark.
+            # The object of a bookmark is almost empty: a strict projection may not match it.
             if not _is_control(line):
                 return self._unfit_event(bytes(line), error)
         return _control(line)
@@ -190,9 +190,9 @@ class Codec(Generic[T]):
     def events(
         self, lines: Iterable[Line]
     ) -> tuple[list[Event[T] | UnreadableEvent | Bookmark], KubeError | None]:
-        """Decode lines up to the first one that reports a failure, or is no JSON.
+        """Decode lines up to the first one that reports a failure, or is not JSON.
 
-        A line of JSON that is no event is an Unreadable without a name.
+        A line of JSON that is not an event is an Unreadable without a name.
         """
         events: list[Event[T] | UnreadableEvent | Bookmark] = []
         for line in lines:
@@ -208,7 +208,7 @@ class Codec(Generic[T]):
         return events, None
 
     def _page_by_items(self, body: bytes, error: Exception) -> Page[T]:
-        """Decode a page of which some item does not fit, each item by itself."""
+        """Decode the items of a page one by one, because one of them does not match its type."""
         try:
             parts = dict(members(body))
             metadata = _LIST_METADATA.decode(parts.get(b'"metadata"', b"{}"))
@@ -229,7 +229,7 @@ class Codec(Generic[T]):
             return self.fit(body)
         except _UNFIT as error:
             found = self._unreadable(body, error)
-            # Parsers can skip only so many levels; of an object by its metadata nothing is missing.
+            # Parsers skip a limited number of levels; a PartialObject needs only the metadata.
             return cast("T", PartialObject(found.metadata)) if self._is_partial else found
 
     def _unfit_event(self, line: bytes, error: Exception) -> Event[T] | UnreadableEvent:
@@ -237,7 +237,7 @@ class Codec(Generic[T]):
         kind, value = found.get(b'"type"', b""), found.get(b'"object"', b"")
         if kind not in _CHANGES or not value.startswith(b"{"):
             raise BadResponse(f"the line is no watch event: {problem_of(error)}") from error
-        # Decoded once more, since the line may have been too deep where its object is not.
+        # Decoded again: the line may be nested too deeply while its object is not.
         decoded = self._one_or_unreadable(value)
         if isinstance(decoded, Unreadable):
             return UnreadableEvent(_CHANGES[kind], decoded)
@@ -259,7 +259,7 @@ def _is_control(line: Line) -> bool:
 
 
 def _whole(line: bytes) -> dict[bytes, bytes] | None:
-    """The members of a line that is one object, however deep; None if it is not."""
+    """Return the members of a line that is one object of any depth; None if it is not."""
     try:
         return dict(members(line)) if line[:1] + line[-1:] == b"{}" else None
     except msgspec.DecodeError:
@@ -270,7 +270,7 @@ _CODECS: dict[type, Codec[Any]] = {}
 
 
 def codec_for(into: type[T]) -> Codec[T]:
-    """The codec of a type; decoders are built once per type."""
+    """Return the codec of a type; decoders are built once per type."""
     codec = _CODECS.get(into)
     if codec is None:
         codec = _CODECS[into] = Codec(into)
@@ -278,7 +278,7 @@ def codec_for(into: type[T]) -> Codec[T]:
 
 
 def encode(value: Mapping[str, object] | Sequence[Mapping[str, object]]) -> bytes:
-    """Write JSON, keys in the order given."""
+    """Return JSON, with the keys in the given order."""
     return msgspec.json.encode(value)
 
 

@@ -1,12 +1,12 @@
-"""Everything that can go wrong between us and the API server, as one tree.
+"""The errors of the API client, as one tree.
 
     KubeError
     ├── ConfigError             no usable server address or credentials
     ├── TransportError          no whole answer came back
-    │   ├── ConnectionLost      refused, reset or cut off; `sent` says if it may have arrived
+    │   ├── ConnectionLost      refused, reset or cut off; `sent`: it may have arrived
     │   ├── Timeout             our deadline passed
-    │   └── BadResponse         an answer that is too large or not what was asked for
-    └── ApiError                the server answered, and said no
+    │   └── BadResponse         an answer that is too large or malformed
+    └── ApiError                the server answered with an error
         ├── Redirected          3xx: something before the API server answered; never followed
         ├── Invalid             400, 422 and other refusals of the request itself
         ├── Unauthorized        401
@@ -18,9 +18,9 @@
         ├── TooManyRequests     429
         └── ServerError         5xx, and 408 and 425, which ask for the same request again
 
-`classify` is the only place that decides what a controller does next. Bodies that are no
-Kubernetes Status are never quoted, and what is quoted is cut: an error text may end up in
-a log, a condition or an event.
+`classify` is the only function that decides what a controller does next. A body that is not a
+Kubernetes Status is never quoted, and quotes are shortened, because error messages are written
+to logs, conditions and events.
 """
 
 # ruff: noqa: N818 - the names are what the API server calls these answers
@@ -41,15 +41,15 @@ class ErrorAction(enum.Enum):
     """What a controller does after an error."""
 
     RETRY = "retry"
-    """The same request may succeed later, and nothing will tell us when."""
+    """The same request may succeed later, and no event announces when."""
     WAIT_FOR_EVENT = "wait"
-    """Our view is behind the server's; a watch event is on its way."""
+    """The cache is older than the server's state; a watch event will follow."""
     TERMINAL = "terminal"
-    """Only a change of what we send can help."""
+    """The same request will always fail; it must change."""
 
 
 class StatusCause(msgspec.Struct, frozen=True):
-    """One reason of a refusal: a field and what is wrong with it."""
+    """One cause of a refusal: a field and what is wrong with it."""
 
     reason: str = ""
     message: str = ""
@@ -101,7 +101,7 @@ class Timeout(TransportError):
 
 
 class BadResponse(TransportError):
-    """The answer is too large, or is not what was asked for."""
+    """The answer is too large or malformed."""
 
 
 class ApiError(KubeError):
@@ -133,7 +133,7 @@ class ApiError(KubeError):
 
 
 class Redirected(ApiError):
-    """The answer points elsewhere; our credentials do not go there."""
+    """The answer is a redirect, which is never followed with our credentials."""
 
 
 class Invalid(ApiError):
@@ -145,13 +145,13 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """RBAC, a quota or an admission plug-in said no."""
+    """RBAC, a quota or an admission plug-in refused the request."""
 
     @property
     def exceeded_quota(self) -> str:
-        """The quota that is exhausted, with its numbers; empty if something else said no.
+        """The exhausted quota with its numbers; empty if the refusal has another cause.
 
-        The server gives no reason of its own for this, only words that have never changed.
+        The server sets no reason for this, so its message is parsed, which has never changed.
         """
         return self.message.partition("exceeded quota: ")[2]
 
@@ -165,12 +165,12 @@ class Conflict(ApiError):
 
     @property
     def is_field_ownership(self) -> bool:
-        """Tell a server-side apply conflict from a stale version or UID."""
+        """Tell whether this is a server-side apply conflict, not a stale version or UID."""
         return self.has_cause("FieldManagerConflict")
 
 
 class AlreadyExists(Conflict):
-    """An object of that name is there."""
+    """An object of that name exists."""
 
 
 class Gone(ApiError):
@@ -216,7 +216,7 @@ def from_response(
     except (msgspec.DecodeError, RecursionError):
         status = Status()
     if not status.reason and not status.message:
-        # Whatever a proxy or a load balancer says may hold anything: it is not quoted.
+        # The body of a proxy or a load balancer may contain secrets: it is not quoted.
         status = Status(message=f"the answer is no Kubernetes Status ({len(body)} bytes)")
     status = msgspec.structs.replace(status, code=code)
     seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
@@ -224,7 +224,7 @@ def from_response(
 
 
 def _redirect(location: str | None) -> str:
-    """Say where a redirect points, without its query, which may hold a secret."""
+    """Return where a redirect points, without its query, which may contain a secret."""
     try:
         to = urlsplit(location or "")
         place = f"{to.scheme}://{to.hostname}" if to.hostname else ""
@@ -242,7 +242,7 @@ def classify(error: BaseException) -> ErrorAction:
     """Decide between retrying, waiting for an event and giving up."""
     match error:
         case Conflict() if error.details.kind == "resourcequotas":
-            # Several creations at once have raised the usage of a quota; ours was not counted.
+            # Concurrent creations have updated the quota's usage, and this one was not counted.
             return ErrorAction.RETRY
         case NotFound() | Conflict() | Gone():
             return ErrorAction.WAIT_FOR_EVENT

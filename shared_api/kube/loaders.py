@@ -1,10 +1,9 @@
 """The configuration loaders of kubernetes_asyncio, without its models.
 
-The only importer of kubernetes_asyncio, of which we use the loaders and nothing else.
-Importing any part of the library runs its package, which imports every model and every API:
-37 MB and half of the time that a process takes to start, for classes that nobody here uses.
-So while the loaders are imported, empty packages stand in for the two that would do so. They
-are gone afterwards: whoever wants the whole library in this process gets it.
+This is the only module that imports kubernetes_asyncio, and it uses only the loaders. Importing
+any part of the library runs its package, which imports every model and every API. That costs 37 MB
+and half of the start time of a process. So empty packages replace these two while the loaders are
+imported. They are removed afterwards, so a later import of kubernetes_asyncio gets all of it.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ _CLIENT = f"{_LIBRARY}.client"
 def _without_models() -> Iterator[None]:
     spec = importlib.machinery.PathFinder.find_spec(_LIBRARY)
     if _LIBRARY in sys.modules or spec is None or not spec.submodule_search_locations:
-        # Somebody has the whole library already, or nobody can.
+        # The whole library is imported already, or it is not installed.
         yield
         return
     (path,) = spec.submodule_search_locations
@@ -31,7 +30,7 @@ def _without_models() -> Iterator[None]:
         hollow.__path__ = [place]
         sys.modules[name] = hollow
     configuration = importlib.import_module(f"{_CLIENT}.configuration").Configuration
-    # What the loaders import from the package by name; the second only to annotate.
+    # The names that the loaders import from the package; the second only for annotations.
     vars(sys.modules[_CLIENT]).update(Configuration=configuration, ApiClient=None)
     try:
         yield

@@ -1,10 +1,10 @@
-"""The metadata that every projection carries, kept small.
+"""The metadata of every projection, in little memory.
 
 Ten thousand pods repeat the same namespaces, labels and owners. A cache calls `share_memory`
 before it keeps an object: equal text is interned, stored once and freed with its last user. That
 makes a cached pod three times smaller (docs/performance.md). Strings that are unique (name, UID,
-resource version) are not interned. `managedFields` and kubectl's annotation with a second copy of
-the object are dropped.
+resource version) are not interned. `managedFields` and kubectl's last-applied annotation are
+dropped.
 """
 
 import functools
@@ -36,7 +36,7 @@ class ObjectKey(NamedTuple):
 
 
 class ObservedOwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Whom an object belongs to."""
+    """An owner of an object."""
 
     api_version: str
     kind: str
@@ -46,7 +46,7 @@ class ObservedOwnerReference(msgspec.Struct, frozen=True, gc=False, rename="came
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What controllers read of `metadata`."""
+    """The fields of `metadata` that controllers read."""
 
     name: str = ""
     namespace: str = ""
@@ -61,7 +61,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
 
     def share_memory(self) -> None:
-        """Replace parts by equal ones of other objects, before this object is shown to anybody."""
+        """Replace parts by equal ones of other objects; call this before anything reads the object."""
         if self.labels:
             texts = map(intern, self.labels), map(intern, self.labels.values())
             force_setattr(self, "labels", dict(zip(*texts, strict=True)))
@@ -86,7 +86,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def controller(self) -> ObservedOwnerReference | None:
-        """The one owner that manages this object, if any."""
+        """The owner that controls this object, if any."""
         for owner in self.owner_references:
             if owner.controller:
                 return owner

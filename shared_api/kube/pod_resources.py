@@ -1,9 +1,9 @@
-"""What a pod asks for, as schedulers count it.
+"""The resources that a pod requests, as schedulers count them.
 
-All containers together, or the largest step of the init containers if that is more; an init
-container that goes on running counts with what comes after it. What is stated for the pod as
-a whole wins, and overhead is added. A limit without a request is a request, as the API server
-makes it one.
+A pod requests the sum of its containers, or the largest step of its init containers if that is
+more. An init container that keeps running counts in all later steps. Requests of the pod as a whole
+replace the sum, and overhead is added. A limit without a request counts as the request, as in the
+API server.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,18 +21,18 @@ _NOTHING = Fraction(0)
 
 
 class NoQuantityError(ValueError):
-    """A text that should be a quantity and is none."""
+    """A value that should be a quantity and is not."""
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """Quantities as their writer spelt them."""
+    """Requests and limits, as the user wrote them."""
 
     requests: Amounts = {}
     limits: Amounts = {}
 
 
 class Container(msgspec.Struct, frozen=True, rename="camel"):
-    """A container, as far as it takes room."""
+    """The fields of a container that define its resources."""
 
     name: str = ""
     resources: Resources = Resources()
@@ -40,7 +40,7 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodResources(msgspec.Struct, frozen=True, rename="camel"):
-    """A pod's spec, as far as it takes room."""
+    """The fields of a pod's spec that define its resources."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -49,7 +49,7 @@ class PodResources(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def requests_of(template: PodResources) -> Sums:
-    """What each pod of a template asks for, by resource; NoQuantityError if a text is none."""
+    """Return the requests of a pod by resource; raise NoQuantityError for a malformed quantity."""
     going_on: Sums = {}
     peak: Sums = {}
     for container in template.init_containers:
@@ -64,7 +64,7 @@ def requests_of(template: PodResources) -> Sums:
 
 
 def total(sums: Iterable[Sums]) -> Sums:
-    """All of it together."""
+    """Return the sum of resource lists."""
     found: Sums = {}
     for one in sums:
         for name, number in one.items():

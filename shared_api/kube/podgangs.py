@@ -1,10 +1,10 @@
-"""The projection of a PodGang, for those who only read it.
+"""The projection of a PodGang, for reading.
 
-It owns no meaning: that is the model's, whose spec and status are here attribute by attribute
-under the same names, and a test keeps the two in step. It refuses other types, as the model does,
-and judges no patterns and lengths again: no stored gang stops a watch here that would not stop it
-there. Times are text, as the server sends them. Only metadata is shared between gangs: to look
-for more to share in every event would cost a good part of what decoding does.
+The model in `shared_api/models` defines what the fields mean. The projection has the same
+attributes, and a test compares the two. It checks types, as the model does, but no patterns and
+lengths: every stored gang that the model accepts can be read here. Times are text, as the server
+sends them. Only metadata is shared in memory between gangs, because looking for more in every
+event would cost a large part of the decoding time.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class ObservedReference(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObservedPackConstraint(msgspec.Struct, frozen=True, gc=False):
-    """Levels in which pods are kept together, as node label keys."""
+    """The topology levels in which pods are scheduled together, as node label keys."""
 
     required: str | None = None
     preferred: str | None = None
@@ -48,7 +48,7 @@ class ObservedPodGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ObservedTopologyGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Groups that are placed together inside the gang."""
+    """Groups of pods with a topology constraint of their own inside the gang."""
 
     name: str
     pod_group_names: tuple[str, ...]
@@ -56,7 +56,7 @@ class ObservedTopologyGroup(msgspec.Struct, frozen=True, gc=False, rename="camel
 
 
 class ObservedPodGangSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The groups of a gang and how they are placed."""
+    """The groups of a gang and their topology constraints."""
 
     podgroups: tuple[ObservedPodGroup, ...] = ()
     topology_constraint: ObservedTopologyConstraint | None = None
@@ -86,7 +86,7 @@ class ObservedPodSpecPatch(msgspec.Struct, frozen=True, gc=False, rename="camel"
 
 
 class ObservedPodPatch(msgspec.Struct, frozen=True, gc=False):
-    """What is added to a pod when it is created."""
+    """The fields that are added to a pod when it is created."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -94,7 +94,7 @@ class ObservedPodPatch(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObservedPodPreparation(msgspec.Struct, frozen=True, gc=False):
-    """How pods of one group are prepared, as somebody has published it."""
+    """How pods of one group are prepared, as a backend has published it."""
 
     name: str
     members: ObservedPodPatch | None = None
@@ -102,7 +102,7 @@ class ObservedPodPreparation(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObservedPodGangStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What is known about the gang."""
+    """The observed state of the gang."""
 
     conditions: tuple[ObservedCondition, ...] = ()
     incarnation: int | None = None

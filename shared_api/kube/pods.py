@@ -1,8 +1,8 @@
-"""The projection of a Pod: what a gang needs to know, in about a kilobyte.
+"""The projection of a Pod: the fields that a gang needs, in about a kilobyte.
 
-A pod of twelve kilobytes on the wire becomes its identity, its gates, where it runs and
-how it fares. Templates, environments and volumes are never decoded. What recurs over pods is
-shared, as in `metadata`.
+The API server sends about twelve kilobytes for a pod. The projection keeps its identity, gates,
+node and status. Containers, environments and volumes are never decoded. Parts that are equal in many
+pods share memory, as in `metadata`.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ _ENDED = frozenset({"Failed", "Succeeded"})
 
 
 class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One condition, without the times that only a person reads."""
+    """One condition, without the times that no controller reads."""
 
     type: str
     status: str
@@ -58,13 +58,13 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
-    """What keeps the scheduler away from a pod."""
+    """A scheduling gate of a pod."""
 
     name: str
 
 
 class PodWorkloadReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The gang of a pod, as Kubernetes 1.35 has it."""
+    """The reference of a pod to its gang in Kubernetes 1.35."""
 
     name: str = ""
     pod_group: str = ""
@@ -72,13 +72,13 @@ class PodWorkloadReference(msgspec.Struct, frozen=True, gc=False, rename="camel"
 
 
 class PodSchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The gang of a pod, as Kubernetes has it from 1.36 on."""
+    """The reference of a pod to its gang since Kubernetes 1.36."""
 
     pod_group_name: str = ""
 
 
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Where a pod is to run, and with whom."""
+    """The node, the gates and the scheduler of a pod."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -88,7 +88,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """How a pod fares."""
+    """The phase, conditions and containers of a pod."""
 
     phase: str = ""
     reason: str = ""
@@ -98,14 +98,14 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
-    """A pod, as far as gangs are concerned."""
+    """The fields of a pod that gangs need."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
     def share_memory(self) -> None:
-        """Replace parts by equal ones of other pods, before this pod is shown to anybody."""
+        """Replace parts by equal ones of other pods; call this before anything reads the pod."""
         self.metadata.share_memory()
         force_setattr(self, "spec", shared(self.spec))
         force_setattr(self, "status", shared(self.status))
@@ -119,7 +119,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the pod serves."""
+        """Tell whether the pod is Ready."""
         ready = self.condition("Ready")
         return ready is not None and ready.status == "True"
 
@@ -130,7 +130,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_live(self) -> bool:
-        """Tell whether the pod counts: it has not ended and is not being deleted."""
+        """Tell whether the pod has not ended and is not being deleted."""
         return not self.metadata.is_terminating and not self.has_ended
 
     @property

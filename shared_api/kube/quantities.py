@@ -1,8 +1,8 @@
-"""Quantities as Kubernetes writes them, read exactly and written canonically.
+"""Parses Kubernetes quantities exactly, and writes them in the canonical form.
 
-Canonically is how every Go program writes a number that it has read: with the largest decimal
-suffix that leaves the number whole. Another spelling would be changed by whoever updates the
-object next, and changed back by us. Fractions below a billionth are rounded up.
+The canonical form has the largest decimal suffix that leaves the number whole. Every Go program
+writes it. With another form, the next program that updates the object would change the value, and
+we would change it back. Fractions below a billionth are rounded up.
 """
 
 import math
@@ -17,12 +17,12 @@ _QUANTITY = re.compile(
     r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<exponent>[+-]?\d{1,2})|(?P<suffix>[A-Za-z]*))"
 )
 
-# Python converts no text of more than 4,300 digits. CRDs of ours take 64 characters.
+# Python converts at most 4,300 digits. Our CRDs allow 64 characters.
 _LONGEST = 1000
 
 
 def parsed(text: str | float) -> Fraction | None:
-    """The number that a quantity stands for; None if it is none."""
+    """Return the number of a quantity; None if the text is not a quantity."""
     if isinstance(text, str) and len(text) > _LONGEST:
         return None
     match = _QUANTITY.fullmatch(str(text))
@@ -36,7 +36,7 @@ def parsed(text: str | float) -> Fraction | None:
 
 
 def written(number: Fraction) -> str:
-    """The canonical quantity of a number that is not negative."""
+    """Return the canonical quantity of a number that is not negative."""
     whole, place = math.ceil(number * 10**9), 0
     while whole and whole % 1000 == 0 and place < len(_DECIMAL) - 1:
         whole, place = whole // 1000, place + 1

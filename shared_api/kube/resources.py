@@ -1,8 +1,8 @@
 """Resources of the Kubernetes API as values, and their paths.
 
-A `Resource` is declared, never discovered: which version of a foreign API is served is a
-question for whoever asks it. Paths are built from checked segments, so that a name taken
-from an object cannot reach another resource.
+A `Resource` is declared in code, never discovered. The callers check which version of a foreign
+API is served. Paths are built from checked segments, so that the name in an object cannot lead to
+another resource.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
-"""Which failed requests are sent again, when, and for how long.
+"""Decides which failed requests are sent again, when, and for how long.
 
-Throttled and failed requests are repeated with growing, jittered pauses or after the time
-that the server asked for, until the operation's own deadline. A request that is not
-repeatable (a create, a JSON patch) is sent again only if the server cannot have acted on
-it. The first attempt runs outside tenacity, which costs more than the rest of the client.
+Throttled and failed requests are sent again after growing pauses with jitter, or after the time in
+Retry-After, until the deadline of the operation. A request that is not repeatable (a create, a
+JSON patch) is sent again only if the server cannot have processed it. The first attempt runs
+outside tenacity, which costs more than the rest of the client.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class RetryPolicy:
     random: Callable[[], float] = random.random
 
     async def run(self, attempt: Callable[[], Awaitable[T]], *, repeatable: bool) -> T:
-        """Attempt until it succeeds, fails for good, or there is no time left."""
+        """Attempt until the request succeeds, fails permanently, or the time is over."""
         try:
             return await attempt()
         except KubeError as error:
@@ -64,7 +64,7 @@ class RetryPolicy:
         )
         async for turn in retrying:
             with turn:
-                # The attempt that has failed already counts as the first one.
+                # The attempt before this loop counts as the first one.
                 if turn.retry_state.attempt_number == 1:
                     raise failed
                 return await attempt()
@@ -75,19 +75,20 @@ class RetryPolicy:
         asked = None
         if state.outcome is not None:
             asked = getattr(state.outcome.exception(), "retry_after", None)
-        # At least half of the pause always passes; clients that failed together spread out.
+        # At least half of the pause always passes. The random rest separates clients that failed at
+        # the same time.
         return (asked or grown / 2) + self.random() * grown / 2
 
 
 def _may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     match error:
         case TooManyRequests():
-            # An eviction refused by a disruption budget is 429 as well, but says no time.
+            # An eviction that a disruption budget refuses is 429 as well, but has no Retry-After.
             return error.retry_after is not None
         case ConnectionLost(sent=False):
             return True
         case ServerError(retry_after=float()):
-            # The server asks for it to be sent again, so it has done nothing.
+            # The server requests the same request again, so it has not processed it.
             return True
         case ConnectionLost() | Timeout() | ServerError() | BadResponse():
             return repeatable

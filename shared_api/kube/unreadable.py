@@ -1,8 +1,8 @@
-"""Objects that do not fit their projection, kept by their metadata.
+"""Reads the metadata of objects that cannot be decoded.
 
-This module reads metadata out of JSON text by looking for its members, without building or
-recursing into values. It works on text of any depth. It must not fail for valid JSON whose
-metadata the API server has validated; it never quotes a value, since values may be secret.
+This module finds metadata in JSON text without building values and without recursion, so it works
+on text of any depth. It must not fail for valid JSON whose metadata the API server has validated.
+It never quotes a value, since values may be secret.
 """
 
 import re
@@ -21,7 +21,8 @@ _STATUS = b',"status":{'
 # Possessive: no input makes them backtrack.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TOKEN = re.compile(_STRING + rb'|[\[\]{},:"]', re.DOTALL)
-# Strings and flat values with what is between them, or brackets. A megabyte may have very many.
+# Strings and flat values with the separators between them, or brackets: one match for many values,
+# because a megabyte may have very many.
 _BETWEEN = rb'[^\[\]{}"]*+'
 _FLAT = rb"(?:" + _STRING + rb"|\[" + _BETWEEN + rb"\]|\{" + _BETWEEN + rb"\})"
 _RUN = re.compile(
@@ -43,7 +44,7 @@ class Unreadable(msgspec.Struct, frozen=True):
     """The JSON text of the object's status; empty if it has none."""
 
     def explained(self, kind: str) -> str:
-        """What is wrong and what to do about it, for conditions and Events."""
+        """Return what is wrong and what to do about it, for conditions and Events."""
         return (
             f"{kind} {self.metadata.name} cannot be read: {self.problem}."
             " Correct it or delete the object; until then its changes are ignored."
@@ -51,7 +52,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 def unreadable(text: bytes, error: Exception) -> Unreadable:
-    """Keep an object by its metadata; msgspec.DecodeError if not even that can be read."""
+    """Return the metadata of an object; raise msgspec.DecodeError if that cannot be read."""
     metadata = b"{}"
     for key, value in members(text):
         if key == b'"metadata"':
@@ -62,9 +63,9 @@ def unreadable(text: bytes, error: Exception) -> Unreadable:
 
 
 def members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of an object, or the values of a list with empty keys.
+    """Yield the keys and values of an object, or the values of a list with empty keys.
 
-    Nothing behind the last value that is asked for is looked at.
+    Text after the last requested value is not read.
     """
     opening = _TOKEN.search(text)
     if opening is None or text[opening.start()] not in b"[{":
@@ -90,7 +91,7 @@ def members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _end(text: bytes, begin: int) -> int:
-    """Where the list or object that begins here ends."""
+    """Return the end of the list or object that begins here."""
     depth = 1
     for run in _RUN.finditer(text, begin + 1):
         if run["open"]:
@@ -105,7 +106,7 @@ def _end(text: bytes, begin: int) -> int:
 
 
 def problem_of(error: Exception) -> str:
-    """Where an object does not fit and what is expected there, without the value itself."""
+    """Return the field that cannot be decoded and its expected type, without the value."""
     if isinstance(error, RecursionError) or "recursion limit" in str(error):
         return TOO_DEEP
     if isinstance(error, msgspec.MsgspecError):
@@ -113,7 +114,7 @@ def problem_of(error: Exception) -> str:
         assert found is not None
         place = (found["place"] or "$").removeprefix("$").removeprefix(".")
         return _put(place, _QUOTED.sub("", found["expected"]))
-    # Pydantic's texts quote the value; its list of errors need not.
+    # Pydantic's messages quote the value; its list of errors can be read without it.
     errors = getattr(error, "errors", None)
     if errors is None:
         return type(error).__name__
@@ -128,9 +129,9 @@ def _put(place: str, expected: str) -> str:
 
 
 def _status(text: bytes) -> bytes:
-    """The status, which the server writes last; empty if it is not there.
+    """Return the status, which the server writes last; empty if there is none.
 
-    Text that begins inside of the object and is one whole value up to its last brace is a member.
+    Text inside the object that is one complete value up to the last brace must be a member.
     """
     begin = text.rfind(_STATUS)
     found = text[begin + len(_STATUS) - 1 : text.rfind(b"}")] if begin >= 0 else b""

@@ -1,6 +1,6 @@
 """The machinery of a controller, in the order in which data flows through it.
 
 `watching` follows the API server and caches objects, `queueing` orders the keys that need a
-reconcile, `reconciling` works on them, `applying` sends what should be. `leading`, `recording`,
+reconcile, `reconciling` processes them, `applying` sends the desired state. `leading`, `recording`,
 `serving`, `telemetry` and `manager` are the process around that.
 """

@@ -1,8 +1,8 @@
-"""What the settings of every program have in common: one YAML file, checked as a whole.
+"""Reads the settings of a program from one YAML file, and checks them as a whole.
 
-Unknown keys are refused, since a misspelt setting that is silently ignored is the worst kind,
-and an error names every wrong field by its path. Which settings there are is said by each
-program in models of its own; here are the sections that all of them have.
+Unknown keys are refused, because a misspelt setting must not be ignored silently. An error names
+every wrong field by its path. Each program declares its settings in its own models; this module
+has the sections that all programs share.
 """
 
 import argparse
@@ -21,7 +21,7 @@ Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 
 
 class SettingsError(Exception):
-    """The settings cannot be used; one line says what is wrong, and where."""
+    """The settings cannot be used; the message is one line with the wrong fields."""
 
 
 class Section(BaseModel):
@@ -84,7 +84,7 @@ def with_server_arguments(server: ServerSettings, given: argparse.Namespace) -> 
 
 
 def version() -> str:
-    """The version of this package, as it was installed."""
+    """Return the installed version of this package."""
     return metadata.version("podgang")
 
 
@@ -101,7 +101,7 @@ def from_file(path: Path, parse: Callable[[str], S]) -> S:
 
 
 def content_of(text: str) -> dict[str, Any]:
-    """The map that a file holds; an empty file holds an empty one."""
+    """Return the map in a file; it is empty for an empty file."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -114,7 +114,7 @@ def content_of(text: str) -> dict[str, Any]:
 
 
 def problems_of(error: ValidationError, path: str = "") -> list[str]:
-    """What is wrong, each with the path of its field."""
+    """Return the problems of the settings, each with the path of its field."""
     return [_problem(details, path) for details in error.errors()]
 
 

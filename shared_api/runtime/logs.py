@@ -1,9 +1,9 @@
-"""Log lines with the object in them: JSON for machines, colour for people.
+"""Sets up log lines that name the object: JSON for machines, colour for terminals.
 
-Messages are constant, variables are keys. What is being reconciled (controller, namespace,
-name) is in every line that is written meanwhile, also in lines of libraries, which log through
-the standard library and come out in the same form. Most reconciles write no line, so it is
-noted as one value and taken apart when somebody does.
+Messages are constant; values are keys. Every line names the object that is being reconciled
+(controller, namespace, name). Lines of libraries do too: they use the standard library and get the
+same format. Most reconciles write no line, so the object is stored as one tuple, and its keys are
+added only to lines that are written.
 """
 
 import logging

@@ -3,10 +3,10 @@
 This module owns the rules of the word lint and the list of texts that they cover. A rule names a
 word, the places where it is right in spite of it, and what to write instead. All string literals
 with a space in them count as texts that users can read: conditions, events, log lines, errors,
-metric help, alerts and CLI help all start as one. Docstrings and comments do not count, except
-where pages and resource definitions are generated from them: there the generated file is read.
+metric help, alerts and CLI help all start as one. Docstrings and comments of the packages are
+covered too, because contributors read them.
 
-`python -m tests.docs.language` lists what is left; `--all` adds docstrings and comments.
+`python -m tests.docs.language` lists what breaks a rule; `--all` adds docstrings and comments.
 """
 
 import ast
@@ -80,7 +80,12 @@ RULES = (
     _rule(r"strangers?(?:'s?)?|another's|some(?:body|one) else(?:'s)?", "foreign, not owned by us"),
     _rule(r"an? person|persons", "requires manual action"),
     _rule(r"be had|sp(?:eak|eaks|oke|oken|eaking)", "not installed, not ready; report"),
-    _rule(r"tell|tells|told|telling", "report; set the condition"),
+    # "Tell whether" at the beginning of a docstring is how predicates are described.
+    _rule(
+        r"tell|tells|told|telling",
+        "report; set the condition",
+        r"(?-i:Tell) (?:whether|[^.;]{1,60} from)\b",
+    ),
     _rule(r"say|says|said|saying", "report; name; the condition shows"),
     _rule(r"pac(?:e|es|ed|ing)|rests|resting|a rest", "debounce, batch, rate-limit; wait"),
     _rule(r"undone", "ignored, not applied"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.docs.language import AREAS, CHECKED, RULES, all_text, literals, offences, prose
+from tests.docs.language import AREAS, CHECKED, RULES, all_text, literals, offences, prose, remarks
 
 
 def broken(text: str) -> list[str]:
@@ -13,6 +13,16 @@ def broken(text: str) -> list[str]:
 def test_no_text_has_a_word_that_we_avoid() -> None:
     found = [str(offence) for offence in offences() if offence.text.area in CHECKED]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_no_docstring_or_comment_has_a_word_that_we_avoid() -> None:
+    found = [str(offence) for offence in offences(inner=True) if offence.text.area in CHECKED]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_docstrings_and_comments_are_read() -> None:
+    source = '"""A docstring."""\n\nVALUE = 1  # A comment.\n"""Of a field."""\n'
+    assert [text for _, text in remarks(source)] == ["A docstring.", "Of a field.", "# A comment."]
 
 
 def test_only_areas_that_exist_are_checked() -> None:
@@ -44,6 +54,7 @@ def test_only_areas_that_exist_are_checked() -> None:
         "the scheduler cannot be had",
         "speaks v1alpha2",
         "the scheduler is told of the gang",
+        "it can tell whether the gang fits",
         "the condition says why",
         "writes are paced",
         "left undone: priority",
@@ -73,6 +84,8 @@ def test_each_word_that_we_avoid_is_found(text: str) -> None:
         "an update takes effect when the gang is created",
         "pods are taken over from Grove",
         "personal data",
+        "Tell whether the pod is bound.",
+        "Tell a missing kind from a broken watch.",
         "awake",
         "recreate the pods; the members are deleted again",
     ],

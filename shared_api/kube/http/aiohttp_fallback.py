@@ -1,9 +1,8 @@
-"""The way to a server behind a proxy: a general HTTP client instead of `pool`.
+"""Connects to an API server behind a proxy, with aiohttp instead of `pool`.
 
-The client's only importer of aiohttp, which knows how to speak to proxies. It offers what
-`pool` offers, at the price that made us write that one. Transport errors leave as members of
-our own tree; nothing is looked up in the environment, and no redirect is followed with our
-credentials.
+This is the only module of the client that imports aiohttp, which supports proxies. It has the
+interface of `pool` and needs more CPU time per request. Transport errors are raised as KubeErrors.
+It must not read the environment, and it never follows a redirect with our credentials.
 """
 
 import asyncio
@@ -56,12 +55,12 @@ class Proxied:
                 )
 
     async def stream(self, target: str, headers: dict[str, str]) -> "ProxiedStream":
-        """Send one request whose answer is read as it comes."""
+        """Send one request whose answer is read as it arrives."""
         with _translated():
             return ProxiedStream(await self._request("GET", target, headers, None))
 
     def forget(self) -> None:
-        """Nothing: a proxy decides itself which connections it keeps."""
+        """Do nothing: the proxy decides which connections it keeps."""
 
     async def close(self) -> None:
         """Drop all connections."""
@@ -76,7 +75,7 @@ class Proxied:
             data=body,
             headers=headers,
             allow_redirects=False,
-            # A new context gets new connections, those of the old one go on.
+            # A new TLS context gets new connections; those of the old context stay open.
             ssl=self._access.trusted() or True,
             proxy=self._access.proxy,
             server_hostname=self._access.server_name,
@@ -101,7 +100,7 @@ class Proxied:
 
 
 class ProxiedStream:
-    """One answer, read as it comes."""
+    """One answer, read as it arrives."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -113,7 +112,7 @@ class ProxiedStream:
 
     @property
     def retry_after(self) -> str | None:
-        """When the server wants to be asked again, in its own words."""
+        """The value of the header Retry-After, as the server sent it."""
         return self._response.headers.get("Retry-After")
 
     @property
@@ -122,14 +121,14 @@ class ProxiedStream:
         return self._response.headers.get("Location")
 
     async def parts(self, deadline: float) -> list[bytes]:
-        """What has come of the body, after waiting for it; nothing is the end of it."""
+        """Wait for more of the body and return its parts; no part means that it has ended."""
         with _translated():
             async with asyncio.timeout_at(deadline):
                 part = await self._response.content.readany()
         return [part] if part else []
 
     def abort(self) -> None:
-        """End it at once: a TLS good-bye to a server that is gone takes half a minute."""
+        """End it at once: a TLS shutdown with a dead server takes half a minute."""
         connection = self._response.connection
         if connection is not None and connection.transport is not None:
             connection.transport.abort()
@@ -143,7 +142,7 @@ def _translated() -> Iterator[None]:
     except aiohttp.ClientError as error:
         raise ConnectionLost(
             str(error) or type(error).__name__,
-            # Nothing was sent if the connection could not even be made.
+            # Nothing was sent if there was no connection.
             sent=not isinstance(
                 error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError
             ),

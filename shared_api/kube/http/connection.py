@@ -1,12 +1,12 @@
-"""One HTTP/1.1 connection: a request, and its answer as a whole or as it comes.
+"""One HTTP/1.1 connection: a request, and its answer as a whole or as a stream.
 
-Bytes are received into a buffer that is used again and again, since the kernel would have to
-clear the pages of a new one for every read; httptools parses, and copies the body out of it
-once. Both ways of reading are the same collecting of parts: an exchange waits for the last
-one, a stream for the next. A stream whose reader is busy stops receiving, so that the server
-waits and our memory does not grow. Nothing is pipelined: bytes that nobody asked for end the
-connection. Interim answers (1xx) are skipped. Everything that is not body (heads, interim
-answers, chunk extensions, trailers) is bounded by `OVERHEAD_LIMIT`.
+Bytes are received into one buffer that is reused, because the kernel would have to clear the
+pages of a new buffer for every read. httptools parses the bytes and copies the body out once. An
+exchange waits for the last part of a body, a stream for the next part. A stream whose reader is
+busy stops receiving, so that the server waits and memory does not grow. Requests are never
+pipelined: bytes without a request end the connection. Interim answers (1xx) are skipped. All
+bytes outside of a body (heads, interim answers, chunk extensions, trailers) are bounded by
+`OVERHEAD_LIMIT`.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ OVERHEAD_LIMIT = 64 * 1024
 
 _CLOSED = "the server closed the connection"
 _READ_HEADERS = frozenset((b"retry-after", b"location", b"content-length", b"transfer-encoding"))
-_NO_ROOM = memoryview(bytearray())
+_NO_BUFFER = memoryview(bytearray())
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What the server answered."""
+    """The answer of the server."""
 
     status: int
     body: bytes
@@ -40,8 +40,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 class Connection(asyncio.BufferedProtocol):
     """One connection; the parser calls the methods whose names begin with `on_`."""
 
-    def __init__(self, room: int, largest: int, on_lost: Callable[["Connection"], None]) -> None:
-        self._buffer = memoryview(bytearray(room))
+    def __init__(self, buffer: int, largest: int, on_lost: Callable[["Connection"], None]) -> None:
+        self._buffer = memoryview(bytearray(buffer))
         self._largest = largest
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
@@ -75,10 +75,10 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether nothing has arrived since the last answer, seen by the loop or not.
+        """Tell whether nothing has arrived since the last answer, processed by the loop or not.
 
-        Bytes or an end that wait in the socket came before the next request. Sent over this
-        connection, that request would take them for its own answer.
+        Bytes that wait in the socket arrived before the next request was sent. That request would
+        read them as its own answer.
         """
         assert self._transport is not None
         if self._quiet is None:
@@ -87,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         return not self._quiet.poll(0)
 
     async def exchange(self, data: bytes) -> Answer:
-        """Send a request; the answer is the one of that request."""
+        """Send a request and return its answer."""
         self._send(data)
         while self._answer is None:
             if self._error is not None:
@@ -96,7 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._answer
 
     async def begin(self, data: bytes) -> None:
-        """Send a request whose answer is read by `parts`, and wait for the head of that answer."""
+        """Send a request and wait for the head of its answer; `parts` reads the body."""
         self._is_stream = True
         self._send(data)
         while not self._status:
@@ -105,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
             await self._news()
 
     async def parts(self, deadline: float) -> list[bytes]:
-        """What has come of a body, after waiting for it; nothing is the end of it."""
+        """Wait for more of the body and return its parts; no part means that it has ended."""
         while not self._parts and not self._has_ended:
             await self._news(deadline)
         parts, self._parts, self._size = self._parts, [], 0
@@ -123,7 +123,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def retry_after(self) -> str | None:
-        """When the server wants to be asked again, in its own words."""
+        """The value of the header Retry-After, as the server sent it."""
         return self._retry_after
 
     @property
@@ -132,30 +132,30 @@ class Connection(asyncio.BufferedProtocol):
         return self._location
 
     def close(self) -> None:
-        """End it politely."""
+        """Close the connection with a TLS shutdown."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """End it at once: a TLS good-bye to a server that is gone takes half a minute."""
+        """End it at once: a TLS shutdown with a dead server takes half a minute."""
         self._disarm()
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport over."""
-        # Other loops' transports are like asyncio's without being derived from them.
+        """Keep the transport; asyncio calls this once."""
+        # Transports of other event loops have the same methods but another base class.
         self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go; the parser has copied what was there."""
+        """Return the buffer for the next bytes; the parser has copied its old content."""
         del sizehint
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse what was received, then wake the reader once for all of it."""
+        """Parse the received bytes, then resume the reader once."""
         if self._has_ended or self._parser is None:
-            # Nobody asked: whatever this server is, it is out of step.
+            # No request is open: later answers would be assigned to the wrong requests.
             self.abort()
             return
         size = self._size
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._end(ConnectionLost(f"the answer is no HTTP: {error}"))
             self.abort()
-        # The parser keeps a header until it ends and skips chunk extensions, both of any size.
+        # The parser limits neither the size of a header nor that of chunk extensions.
         self._overhead = self._overhead + nbytes if self._size == size else 0
         if self._overhead > OVERHEAD_LIMIT:
             self._refuse(f"more than {OVERHEAD_LIMIT} bytes that are not body")
@@ -175,28 +175,28 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever waits, and the owner."""
+        """Raise the error in the waiting reader, and call the owner of the connection."""
         self._transport = None
         self._disarm()
         if not self._has_ended:
-            # Without a status the head is not whole, and where its body ends is not known.
+            # Without a status the head is incomplete, and the end of the body is not known.
             if self._ends_with_connection and self._status and exc is None:
                 self._finish()
             self._end(ConnectionLost(str(exc) if exc else _CLOSED))
-        # The parser holds on to us. The collector looks for such circles too seldom for something
-        # with a buffer, and never among what was there when it was told to leave that alone.
-        self._parser, self._buffer = None, _NO_ROOM
+        # The parser refers to this object. The garbage collector finds such cycles too late for an
+        # object with a buffer, and never those that existed at `gc.freeze`.
+        self._parser, self._buffer = None, _NO_BUFFER
         self._on_lost(self)
 
     def on_message_begin(self) -> None:
-        """Until a header says otherwise, a body lasts as long as the connection."""
+        """Begin an answer; without a length header its body ends with the connection."""
         if self._has_ended:
-            # What was raised here ends the parsing, so that it cannot get into the last answer.
+            # The exception ends the parsing, so these bytes cannot become part of the last answer.
             raise ConnectionLost("an answer that nobody asked for")
         self._ends_with_connection = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the two headers that we read, and what tells where the body ends."""
+        """Keep Retry-After and Location, and note the headers that define the end of the body."""
         name = name.lower()
         if name not in _READ_HEADERS:
             return
@@ -223,7 +223,7 @@ class Connection(asyncio.BufferedProtocol):
             self._wake()
 
     def on_body(self, body: bytes) -> None:
-        """Collect the body; that of an exchange within limits."""
+        """Collect a part of the body; the body of an exchange has a size limit."""
         self._size += len(body)
         if self._size > self._largest and not self._is_stream:
             self._refuse(f"more than {self._largest} bytes")
@@ -231,13 +231,13 @@ class Connection(asyncio.BufferedProtocol):
         self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        """Finish the answer; an interim one is followed by another."""
+        """Finish the answer; after an interim answer, wait for the next."""
         assert self._parser is not None
         if not self._status:
             return
         if self._transport is not None and self._transport.get_write_buffer_size():
-            # It answered before it had read all. It may take the rest for another request, and
-            # answer that.
+            # The server answered before it had read the whole request. It may read the rest as
+            # another request, and answer that.
             self.abort()
         elif not self._parser.should_keep_alive():
             self.close()
@@ -286,7 +286,7 @@ class Connection(asyncio.BufferedProtocol):
             self._waiting = None
 
     def _ring(self) -> None:
-        """Set the alarm anew: one that is moved for every event would cost as much as the event."""
+        """End the wait at its deadline, or set the alarm again: moving it per event is too slow."""
         self._alarm = None
         if self._waiting is None or self._waiting.done():
             return

@@ -1,7 +1,7 @@
-"""Lines cut out of a body that comes in parts.
+"""Cuts a body that arrives in parts into lines.
 
-Only what crosses parts is copied: events are large, and copies would cost more than finding
-their ends. The API server sends one event in one part, so that hardly any is.
+Only a line that spans two parts is copied, because events are large and copying costs more than
+the search for line ends. The API server sends one event in one part, so few lines are copied.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import TypeAlias
 from shared_api.kube.errors import BadResponse
 
 Line: TypeAlias = bytes | memoryview
-"""A line of a stream; a view is good for as long as nobody needs its part back."""
+"""A line of a stream; a view keeps its whole part in memory."""
 
 
 class Lines:
@@ -27,7 +27,7 @@ class Lines:
         return bool(self._rest)
 
     def cut(self, parts: Iterable[bytes]) -> list[Line]:
-        """The lines that are whole with these parts, without empty ones."""
+        """Return the lines that end in these parts, without empty ones."""
         lines: list[Line] = []
         for part in parts:
             begin = 0

@@ -1,11 +1,10 @@
-"""HTTP/1.1 to one API server: kept connections for short requests, one of its own for a stream.
+"""A pool of HTTP/1.1 connections to one API server: kept for short requests, new for each stream.
 
-A general client spends more on a small request than is in it: 0.35 ms of CPU where 0.15
-will do, and an operator sends thousands. What is left here is to write a head and to keep
-connections; see `connection` for the rest. It knows neither redirects nor cookies nor
-compression, for which the API server has no use; behind a proxy `aiohttp_fallback` is used. It sets no
-deadline but for connecting: whoever is cancelled while waiting loses the connection, never
-gets another's answer.
+A small request needs 0.35 ms of CPU time with aiohttp and 0.15 ms here, and an operator sends
+thousands. This module writes request heads and keeps connections; `connection` does the rest.
+Redirects, cookies and compression are not supported, because the API server does not need them.
+Behind a proxy `aiohttp_fallback` is used. Only connecting has a deadline here. A request that is
+cancelled closes its connection, so no request ever gets the answer of another one.
 """
 
 import asyncio
@@ -17,13 +16,13 @@ from shared_api.kube.access import Access
 from shared_api.kube.errors import ConfigError, ConnectionLost
 from shared_api.kube.http.connection import Answer, Connection
 
-_ANSWER_ROOM = 32 * 1024
-_STREAM_ROOM = 256 * 1024
+_ANSWER_BUFFER = 32 * 1024
+_STREAM_BUFFER = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How much, how long, how many at once."""
+    """Limits of requests, answers and idle connections."""
 
     in_flight: int = 16
     """Requests at the same time; watches do not count."""
@@ -34,7 +33,7 @@ class ConnectionLimits:
     """Seconds that an idle connection is kept; the server's own limit is longer."""
     body: int = 128 * 1024 * 1024
     line: int = 16 * 1024 * 1024
-    """Bytes of one watch event; etcd takes objects of 1.5 MiB."""
+    """Bytes of one watch event; etcd stores objects of at most 1.5 MiB."""
 
 
 class Wire:
@@ -61,11 +60,11 @@ class Wire:
     ) -> Answer:
         """Send one request and wait for its answer."""
         head = self._head(method, target, headers, body)
-        connection = self._take() or await self._connect(_ANSWER_ROOM, self._limits.body)
+        connection = self._take() or await self._connect(_ANSWER_BUFFER, self._limits.body)
         try:
             answer = await connection.exchange(head if body is None else head + body)
         except BaseException:
-            # An answer that still comes must not be taken for that of the next request.
+            # A late answer must not become the answer of the next request.
             connection.abort()
             raise
         if connection.is_open:
@@ -73,9 +72,9 @@ class Wire:
         return answer
 
     async def stream(self, target: str, headers: dict[str, str]) -> Connection:
-        """Send one request whose answer is read as it comes, on a connection that is not kept."""
+        """Send one request whose answer is read as it arrives, on a connection that is not kept."""
         head = self._head("GET", target, headers, None)
-        connection = await self._connect(_STREAM_ROOM, _STREAM_ROOM)
+        connection = await self._connect(_STREAM_BUFFER, _STREAM_BUFFER)
         try:
             await connection.begin(head)
         except BaseException:
@@ -84,12 +83,12 @@ class Wire:
         return connection
 
     def forget(self) -> None:
-        """Have later requests use new connections, and with them new client certificates."""
+        """Make later requests use new connections, and with them new client certificates."""
         while self._idle:
             self._idle.pop()[1].close()
 
     async def close(self) -> None:
-        """Drop all connections; what waits for an answer has lost its own."""
+        """Drop all connections; requests that wait for an answer fail with ConnectionLost."""
         self._idle.clear()
         self._all_closed.clear()
         for connection in self._open:
@@ -112,11 +111,11 @@ class Wire:
         try:
             return head.encode("latin-1")
         except UnicodeEncodeError:
-            # From None: the cause holds the whole head, and with it the token.
+            # From None: the cause contains the whole head, and with it the token.
             raise ConfigError("a header, such as the token, is not Latin-1") from None
 
     def _take(self) -> Connection | None:
-        """The connection that was used last; those that were idle for too long go."""
+        """Return the connection that was used last; close those that were idle for too long."""
         while self._idle:
             since, connection = self._idle.pop()
             is_fresh = connection.is_open and _now() - since < self._limits.keep_alive
@@ -125,13 +124,13 @@ class Wire:
             connection.close()
         return None
 
-    async def _connect(self, room: int, largest: int) -> Connection:
+    async def _connect(self, buffer: int, largest: int) -> Connection:
         access = self._access
         tls = access.trusted()
         try:
             async with asyncio.timeout(self._limits.connect):
                 transport, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: Connection(room, largest, self._lost),
+                    lambda: Connection(buffer, largest, self._lost),
                     self._host,
                     self._port,
                     ssl=tls,
@@ -140,7 +139,7 @@ class Wire:
             try:
                 guard(transport.get_extra_info("socket"))
             except BaseException:
-                # Nobody else knows of it yet.
+                # No other code refers to this transport, so it must be closed here.
                 transport.abort()
                 raise
         except OSError as error:  # TimeoutError is one
@@ -151,7 +150,7 @@ class Wire:
 
 
 def guard(opened: socket.socket) -> None:
-    """Have the kernel give up an idle or unanswered connection after half a minute."""
+    """Make the kernel end an idle or unanswered connection after half a minute."""
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (
         ("TCP_KEEPIDLE", 15),

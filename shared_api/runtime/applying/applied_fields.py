@@ -1,17 +1,15 @@
-"""What a field manager has applied to an object, as a fingerprint of the live object.
+"""Computes what a field manager has applied to an object, as a fingerprint of the live object.
 
-The server records in `managedFields` which fields each manager owns. Cutting exactly those
-fields out of the live object gives back what the manager last applied, with today's values.
-If that equals what the manager wants now, applying it again changes nothing: no value (they
-are equal), and no ownership (neither side has a field that the other lacks). So the
-question "would this write change anything" is answered from a watch event, also right after
-a start, without an annotation and without asking the server.
+The server records in `managedFields` which fields each manager owns. Exactly these fields of the
+live object are what the manager last applied, with their current values. If they equal the desired
+manifest, applying it again changes nothing: no value, and no ownership. So a watch event is enough
+to decide whether a write would change anything, also right after a start. No annotation and no
+request is needed.
 
-A fingerprint costs many times what decoding does, and most versions are replaced before one is
-needed. So the bytes are kept until then, of the newest versions only; afterwards only the
-fingerprints are. The answer errs to one side: where the server rewrites a value that it stores
-(defaults inside an atomic list, another spelling of a quantity), fingerprints differ although
-nothing would change, and a write that changes nothing is sent.
+A fingerprint costs many times more than decoding, and most versions are replaced before one is
+needed. So the bytes of the newest versions are kept until then, and afterwards only the
+fingerprints. Where the server rewrites a value (defaults inside an atomic list, another form of a
+quantity), fingerprints differ although nothing would change, and a needless write is sent.
 """
 
 import functools
@@ -29,7 +27,7 @@ from shared_api.runtime.watching.predicates import ObjectMetadata, Watched
 
 W = TypeVar("W", bound=Watched)
 
-# Parts of a manifest that say which object is meant; nobody owns them.
+# The fields of a manifest that identify the object; no manager owns them.
 _TYPE = frozenset(("apiVersion", "kind"))
 _IDENTITY = frozenset(("name", "namespace", "generateName", "uid", "resourceVersion"))
 _CONTAINERS = frozenset((dict, list, tuple))
@@ -38,11 +36,11 @@ _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 _UNREAD: "deque[weakref.ref[Applied[Any]]]" = deque()
 _MAX_UNREAD = 8192
-"""So many versions keep their bytes, about 32 MiB. The oldest is then read, if it still exists."""
+"""How many versions keep their bytes, about 32 MiB. Beyond it, the oldest is fingerprinted."""
 
 
 class _Applied(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One entry of `managedFields`; whose fields they are is known before they are read."""
+    """One entry of `managedFields`; its manager is decoded before its fields are."""
 
     manager: str = ""
     operation: str = ""
@@ -59,7 +57,7 @@ _MANAGED = msgspec.json.Decoder(_Managed)
 
 
 class Applied(Generic[W]):
-    """An object as some projection, and what managers have applied to it."""
+    """An object as a projection, and what managers have applied to it."""
 
     into: ClassVar[type[Watched]]
     by: ClassVar[str | None]
@@ -89,14 +87,14 @@ class Applied(Generic[W]):
         return self.object.metadata
 
     def fingerprint(self, manager: str, subresource: str = "") -> bytes | None:
-        """What this manager has applied; None if it has applied nothing."""
+        """Return the fingerprint of what this manager has applied; None if it applied nothing."""
         place = (manager, subresource)
         if self._body is not None and place not in self._known and self.by in (None, manager):
             self._known[place] = _fingerprint(self._body, *place)
         return self._known.get(place)
 
     def read(self) -> None:
-        """Let the bytes go, after all that could be asked of them."""
+        """Compute all fingerprints, then drop the bytes."""
         if self._body is not None:
             for entry in _managed(_PARTS.decode(self._body)):
                 if entry.operation == "Apply":
@@ -112,19 +110,20 @@ def _keep_unread(value: Applied[Any]) -> None:
 
 @functools.cache
 def applied(into: type[W], by: str | None = None) -> type[Applied[W]]:
-    """The type to cache where objects of this projection are applied.
+    """Return the type for caches of objects that are applied.
 
-    With `by`, only what that manager has applied is looked at.
+    With `by`, only the fields of that manager are read.
     """
     body = {"into": into, "by": by, "__slots__": ()}
     return cast("type[Applied[W]]", type(f"Applied{into.__name__}", (Applied,), body))
 
 
 def was_taken(value: Watched, manager: str, owner: Owner) -> bool:
-    """Tell whether this manager made an object for an owner who does not control it any more.
+    """Tell whether this manager created an object for an owner that no longer controls it.
 
-    Somebody put his own references in place of ours. The owner is still among them, nobody else
-    controls the object, and the server remembers that we applied it: no stranger's looks like that.
+    Another client has replaced the owner references. Ours is still among them, no other owner
+    controls the object, and `managedFields` shows that we applied it. A foreign object never has
+    all three.
     """
     return (
         isinstance(value, Applied)
@@ -135,12 +134,12 @@ def was_taken(value: Watched, manager: str, owner: Owner) -> bool:
 
 
 def fingerprint(manifest: Mapping[str, object]) -> bytes:
-    """The fingerprint that an object has once this manifest is applied to it."""
+    """Return the fingerprint that an object has once this manifest is applied to it."""
     return _digest(str(manifest.get("apiVersion", "")), manifest)
 
 
 def extract(live: Any, fields: Mapping[str, Any]) -> Any:
-    """The part of a live value that a FieldsV1 set covers, in the live order."""
+    """Return the part of a live value that a FieldsV1 set covers, in the live order."""
     kind = type(live)
     if kind is dict:
         found = {
@@ -160,14 +159,14 @@ def extract(live: Any, fields: Mapping[str, Any]) -> Any:
 
 
 def _names_parts(fields: Mapping[str, Any]) -> bool:
-    """Tell a value that is owned in parts from one that is owned as a whole."""
+    """Tell whether a value is owned in parts, not as a whole."""
     return any(name != "." for name in fields)
 
 
 class _Entries:
     """The entries of a list that a FieldsV1 set names, by their keys or by their values.
 
-    Looked up, not compared one by one: a status may list hundreds of things.
+    They are in dicts, because a status may list hundreds of entries.
     """
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -184,9 +183,9 @@ class _Entries:
                 self._by_value[pattern] = inner
 
     def of(self, item: object) -> Any:
-        """What is owned of an entry; None if it is not."""
+        """Return the owned fields of an entry; None if it is not owned."""
         if not isinstance(item, dict):
-            # Sets hold plain values; what is no such value is in none.
+            # A list of the type `set` contains scalars only.
             return None if isinstance(item, list) else self._by_value.get(item)
         for keys, owned in self._by_keys.items():
             found = owned.get(tuple(item.get(key) for key in keys))
@@ -210,14 +209,14 @@ def _managed(parts: Mapping[str, msgspec.Raw]) -> tuple[_Applied, ...]:
 
 
 def _owned_parts(parts: Mapping[str, msgspec.Raw], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Decode the parts of an object of which a FieldsV1 set names something."""
+    """Decode the parts of an object that a FieldsV1 set names."""
     owned: dict[str, Any] = {}
     for name, part in parts.items():
         inner = fields.get(f"f:{name}")
         if inner is None:
             continue
         if name == "metadata":
-            # Without what is not owned, above all the field sets of all managers.
+            # Fields that are not owned are skipped, above all `managedFields`, which is large.
             owned[name] = _owned_parts(_PARTS.decode(part), inner)
         else:
             owned[name] = msgspec.json.decode(part)
@@ -226,7 +225,7 @@ def _owned_parts(parts: Mapping[str, msgspec.Raw], fields: Mapping[str, Any]) ->
 
 @functools.lru_cache(maxsize=256)
 def _fields(text: bytes) -> Mapping[str, Any]:
-    """A FieldsV1 set; it stays the same while values change, and among objects of a kind."""
+    """Decode a FieldsV1 set; cached, because most objects of a kind have equal sets."""
     return cast("Mapping[str, Any]", msgspec.json.decode(text))
 
 
@@ -237,13 +236,13 @@ def _digest(api_version: str, manifest: Mapping[str, Any]) -> bytes:
         content["metadata"] = {
             key: value for key, value in metadata.items() if key not in _IDENTITY
         }
-    # The version is part of it: the server keeps the fields of each version apart.
+    # The API version is included: the server records the fields of each version separately.
     text = msgspec.json.encode([api_version, _without_nothing(content)], order="sorted")
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def _without_nothing(value: Any) -> Any:
-    """Drop nulls and empty containers, which the server may store or not."""
+    """Return a value without nulls and empty containers, which the server may or may not store."""
     if type(value) is not dict:
         return [_without_nothing(part) if type(part) in _CONTAINERS else part for part in value]
     parts = {}

@@ -1,21 +1,21 @@
-"""Makes objects as they should be: server-side apply, prune, and nothing that is in vain.
+"""Writes desired objects with server-side apply, prunes, and sends no needless request.
 
-One field manager per controller. The rules, in this order:
+Each controller has one field manager. The rules, in this order:
 
-* An object that the cache does not show is *created*: the request carries a resource
-  version that no object has, which the server ignores when it creates and refuses when
-  something of that name is there. A stranger's object is never merged into.
-* An object that is there must be controlled by our owner, else it is left alone.
-* What would change nothing is not sent. That is so if the live object carries exactly what
-  we want (see `applied_fields`), or is as the server left it when we last applied the same
-  manifest (see `last_applied`); the second catches what the server rewrites. A caller who knows
-  better for his projection passes `unchanged`.
-* The rest is applied with the UID that we looked at, so that a name which was reused or an
-  object which went away is an error and not a new object; forced only where our owner
-  controls the object, since then every field that we name is ours.
+* An object that the cache does not show is *created*. The request has a resource version that no
+  object has. The server ignores it on a create, and refuses the request if the name exists. So a
+  foreign object is never changed.
+* An object that exists must be controlled by our owner, or it is not changed.
+* A write that would change nothing is not sent. That is the case if the live object has exactly
+  the desired fields (see `applied_fields`), or is unchanged since the server answered the same
+  manifest (see `last_applied`). The second rule covers values that the server rewrites. A caller
+  with a cheaper comparison for its projection passes `unchanged`.
+* All other writes are applied with the UID from the cache. So a reused name or a deleted object is
+  an error and never creates an object. The apply is forced only if our owner controls the object,
+  because then every field in the manifest is ours.
 
-Every write goes through the fence, and is noted so that the same key is not reconciled
-again before the caches show it.
+Every write passes the fence, and is noted, so that the same key is not reconciled again before the
+caches show the write.
 """
 
 from collections import Counter
@@ -75,7 +75,7 @@ class Applier:
         observed: Iterable[W],
         behalf: Behalf,
     ) -> Counter[Written]:
-        """Apply what is desired, then delete what is observed, controlled and not desired."""
+        """Apply the desired objects, then delete controlled objects that are not desired."""
         wanted = {_key(manifest): manifest for manifest in desired}
         report: Counter[Written] = Counter()
 
@@ -86,7 +86,7 @@ class Applier:
             report[await self.delete(target, value, behalf)] += 1
 
         await slow_start(wanted.values(), apply, limit=self._parallel)
-        # Only now: what goes away may be what the new objects replace.
+        # After the applies: the new objects may replace those that are deleted here.
         vanished = [
             value
             for value in observed
@@ -101,7 +101,7 @@ class Applier:
     async def apply(
         self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
     ) -> Written:
-        """Create or update one object, unless it is as it should be."""
+        """Create or update one object, unless it is as desired."""
         child = _key(manifest)
         observed = target.cache.get(child)
         if observed is None:
@@ -115,9 +115,9 @@ class Applier:
         return await self._update(target, manifest, observed, behalf)
 
     async def hidden(self, target: Target[W], key: ObjectKey) -> PartialObject | None:
-        """The metadata of an object that a selecting cache does not show, if it exists.
+        """Return the metadata of an object that a cache with a selector does not show, if any.
 
-        Asked for by listing, which whoever has a cache may do.
+        This is a list request, because every process with a cache has the right to list.
         """
         pages = self._client.pages(
             target.resource,
@@ -132,10 +132,10 @@ class Applier:
     async def reclaim(
         self, target: Target[W], manifest: Mapping[str, object], seen: Watched, behalf: Behalf
     ) -> Written:
-        """Apply to an object of our owner that a selecting cache does not show any more.
+        """Apply to an object of our owner that a cache with a selector does not show any more.
 
-        Somebody took off the labels by which it is selected, or the reference by which our owner
-        controls it; applying puts them back.
+        Another client has removed the labels that select it, or the controller reference to our
+        owner. Applying restores them.
         """
         owner = behalf.owner
         if owner is None or not (
@@ -150,16 +150,16 @@ class Applier:
     async def apply_status(
         self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf
     ) -> Written:
-        """Apply the part of the status that is ours to an object that exists, readable or not."""
+        """Apply our fields of the status of an existing object, readable or not."""
         key = _key(manifest)
-        # The last readable version of an object that cannot be read shows an older status.
+        # The cached version of an unreadable object is an older one, with an older status.
         observed = target.cache.unreadable.get(key) or target.cache.get(key)
         if observed is None:
             raise WaitForEvent(f"{target.resource} {key} is gone")
         return await self._update(target, manifest, observed, behalf, "status")
 
     async def delete(self, target: Target[W], observed: W, behalf: Behalf) -> Written:
-        """Delete exactly this object; fine if it is gone already."""
+        """Delete the object with this UID; succeed if it is gone already."""
         child, uid = _key_of(observed), observed.metadata.uid or ""
         try:
             async with permitted(self._fence):
@@ -167,8 +167,7 @@ class Applier:
                     target.resource, child.name, child.namespace or None, uid=uid
                 )
         except (NotFound, Conflict):
-            # Gone, or its name is another's: either way this object exists no more, and
-            # the cache is about to hear of it.
+            # The object is gone, or its name has another UID: a watch event will follow.
             pass
         self._pending.deleted(behalf.key, target.cache, child, uid)
         return self._count(target, Written.DELETED)
@@ -176,10 +175,10 @@ class Applier:
     async def create(
         self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, *, into: type[A]
     ) -> A | None:
-        """Create an object that is changed by nobody afterwards, such as a pod.
+        """Create an object that is not applied later, such as a pod.
 
-        Return what the server made of it, or None if the name is taken. A plain create costs
-        the server less than an apply, and records no field owner for each field.
+        Return the answer of the server, or None if the name exists. A plain create costs the
+        server less than an apply, and records no field owner for each field.
         """
         try:
             async with permitted(self._fence):
@@ -194,10 +193,10 @@ class Applier:
         return answer
 
     async def patch(self, target: Target[W], observed: W, patch: Patch, behalf: Behalf) -> Written:
-        """Change a part of an object that is not ours as a whole.
+        """Change a part of an object that we do not own as a whole.
 
-        The patch must carry its own guard, such as a JSON patch that tests what it replaces;
-        that the guard fails means that our view was behind.
+        The patch must contain its own precondition, such as a `test` operation of a JSON patch. If
+        the precondition fails, the cache was behind the server.
         """
         child = _key_of(observed)
         try:
@@ -222,7 +221,7 @@ class Applier:
         behalf: Behalf,
         subresource: str = "",
     ) -> Written:
-        # What is cached without fingerprints is never compared with what was applied.
+        # Without fingerprints in the cache, the object cannot be compared with what was applied.
         wanted = _wanted(target, manifest) if isinstance(observed, Applied) else None
         if (
             self._last_applied.is_unchanged(observed, wanted, subresource)
@@ -250,7 +249,7 @@ class Applier:
         body = {**manifest, "metadata": {**_metadata(manifest), terms.field: terms.value}}
         own_writes = target.cache.own_writes if terms.subresource == "status" else None
         version: str | None = None
-        # Without fingerprints nothing is compared, and the metadata is enough.
+        # Without fingerprints nothing is compared, so the metadata of the answer is enough.
         into: type[Applied[PartialObject] | PartialObject]
         into = PartialObject if terms.wanted is None else self._last_applied.into
         if own_writes is not None:
@@ -297,10 +296,10 @@ class Applier:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """Under which condition something is applied, and how."""
+    """The precondition of an apply, and its options."""
 
     field: str
-    """The field of the metadata that the server compares with the object it has."""
+    """The field of the metadata that the server compares with the stored object."""
     value: str
     wanted: bytes | None
     """The fingerprint of the manifest, where fingerprints are compared."""

@@ -1,8 +1,8 @@
-"""Remembers what the server made of the manifests that were applied last.
+"""Remembers the server's answers to the manifests that were applied last.
 
-An object that is still at the version of the server's answer needs the same manifest no more.
-When it has moved on, the fields that we own are compared with what we want, and with what we
-owned in the answer: the two differ if the server rewrites what it stores, such as a quantity.
+An object that still has the version of the answer does not need the same manifest again. At a later
+version, our fields are compared with the manifest and with our fields in the answer. These two
+differ if the server rewrites a value that it stores, such as a quantity.
 """
 
 from collections import OrderedDict

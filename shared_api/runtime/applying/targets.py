@@ -1,4 +1,4 @@
-"""The words of the apply engine: what is written, for whom, and what came of it."""
+"""The arguments and results of the Applier: the target, the owner, and the outcome of a write."""
 
 import enum
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ W = TypeVar("W", bound=Watched)
 
 
 class Written(enum.Enum):
-    """What came of handing an object to the engine."""
+    """The outcome of a write."""
 
     CREATED = "created"
     APPLIED = "applied"
@@ -44,7 +44,7 @@ class OwnershipConflict(Retry):
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[W]):
-    """A kind of object that a controller writes, and where it sees them."""
+    """A kind of object that a controller writes, and the cache of its objects."""
 
     resource: Resource
     cache: Cache[W]
@@ -53,18 +53,18 @@ class Target(Generic[W]):
 
 @dataclass(frozen=True, slots=True)
 class Behalf:
-    """The reconcile for which something is written, and the owner of what it writes."""
+    """The key whose reconcile writes, and the owner of the written objects."""
 
     key: ObjectKey
     owner: Owner | None = None
-    """Without one, nothing is forced and nothing is pruned."""
+    """Without an owner, no write is forced and no object is pruned."""
     force: bool = False
-    """Win over other managers although nobody controls the object: for fields that are ours alone
-    by contract, whoever wrote them before."""
+    """Force the apply also without a controller: for fields that belong to us by contract, even if
+    another manager wrote them before."""
 
 
 def controlled_by(resource: Resource, owner: Watched) -> dict[str, object]:
-    """The owner reference that makes an object go away with its owner."""
+    """Return the owner reference with which an object is deleted together with its owner."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

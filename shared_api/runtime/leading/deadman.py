@@ -1,10 +1,10 @@
-"""The kernel as the last guard of a lease.
+"""A kernel timer that ends the process when its Lease has expired.
 
-A fence is a question that the program asks; a program that is frozen right after the answer
-goes on and sends what it must not. So the kernel keeps a timer: unless it is set again in
-time, the process is ended by SIGALRM. The signal of a timer that ran out while the process
-stood still is delivered before the process executes anything else, and it also ends a
-process whose event loop is stuck. A process has one such timer, and nobody else may use it.
+A process that is frozen between the check of the fence and the send would still send the write
+later. So the kernel has a timer: unless it is set again in time, SIGALRM ends the process. If the
+timer expires while the process is frozen, the signal is delivered before the process executes
+anything else. It also ends a process whose event loop is stuck. A process has one such timer, and
+no other code may use it.
 """
 
 import signal
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Switch(Protocol):
-    """Something that ends the process unless it is told to wait."""
+    """A timer that ends the process unless it is armed again or disarmed."""
 
     def arm(self, seconds: float) -> None:
         """End the process after this time, unless armed or disarmed before."""
@@ -22,10 +22,10 @@ class Switch(Protocol):
 
 
 class DeadMansSwitch:
-    """The real one; for the main thread of a process of its own."""
+    """The timer of the kernel, for the main thread of a process."""
 
     def __init__(self) -> None:
-        # Not a Python handler: those run when the interpreter gets round to them.
+        # Not a Python handler: Python runs handlers only between bytecodes of the main thread.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
     def arm(self, seconds: float) -> None:
@@ -38,7 +38,7 @@ class DeadMansSwitch:
 
 
 class NoSwitch:
-    """For tests, and for processes that share their timer with others."""
+    """No timer, for tests and for processes that use SIGALRM for something else."""
 
     def arm(self, seconds: float) -> None:
         """Do nothing."""

@@ -1,11 +1,11 @@
-"""One leader among several replicas, by a Lease that all of them watch over.
+"""Elects one leader among several replicas, by a Lease.
 
-The holder measures from *before* it sends a renewal, the others from when they see it, so
-the holder's count always ends first. It stops at its renew deadline, which comes well
-before the lease ends for others: the fence closes, the work is cancelled, and only then may
-somebody else begin. Half-way between the two a dead man's switch ends a process that did
-not manage this in time, because it was frozen, or because its work would not stop. Expiry is never computed from wall time; the times in the Lease are for people. If the work
-ends or fails, the lease is given back; a holder that does no work does not exist.
+The leader counts from *before* it sends a renewal, a standby from when it reads one, so the
+leader's count always ends first. The leader stops at its renew deadline: the fence closes and the
+work is cancelled, well before a standby may take the Lease. Half-way between the two, the
+`DeadMansSwitch` ends a process that was frozen or whose work did not stop. Expiry is never computed
+from wall time; the times in the Lease are for readers. When the work ends or fails, the Lease is
+released, so no leader is idle.
 """
 
 import asyncio
@@ -37,19 +37,19 @@ def replica_identity() -> str:
 
 
 class LeadershipLost(Exception):  # noqa: N818 - it is a fact, not a fault
-    """The lease could not be renewed in time, or is another's."""
+    """The Lease could not be renewed in time, or has another holder."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionTiming:
-    """How long things may take; the defaults are those of other controllers."""
+    """The times of an election; the defaults are those of controller-runtime."""
 
     duration: float = 15.0
-    """Seconds for which others respect a lease that is not renewed."""
+    """Seconds without a renewal after which other candidates may take the Lease."""
     renew_deadline: float = 10.0
     """Seconds without a renewal after which the holder stops."""
     retry: float = 2.0
-    """Seconds between renewals, and between looks at another's lease."""
+    """Seconds between renewals, and between attempts of a standby."""
     request: float = 4.0
     """Seconds for one request, so that a second one fits before the deadline."""
     jitter: float = 0.2
@@ -65,22 +65,22 @@ class ElectionTiming:
         return (self.duration - self.renew_deadline) / 2
 
     def pause(self) -> float:
-        """The time to the next attempt; replicas must not march in step."""
+        """Return the seconds to the next attempt, with jitter so that replicas do not coincide."""
         return self.retry * (1.0 + self.jitter * (self.random() - 0.5))
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionOptions:
-    """How an election is held in this process."""
+    """The times, the clock and the timer of an election."""
 
     timing: ElectionTiming = field(default_factory=ElectionTiming)
     clock: Clock = SYSTEM
     switch: Switch = field(default_factory=NoSwitch)
-    """A process that does nothing but lead wants a `DeadMansSwitch`."""
+    """A process of its own uses a `DeadMansSwitch`."""
 
 
 class Elector:
-    """This process as a candidate; while it leads, a fence that is open."""
+    """The candidate of this process, and the fence that is open while it is the leader."""
 
     def __init__(
         self,
@@ -102,20 +102,20 @@ class Elector:
         self._gauge.set(0)
         self._lease: Lease | None = None
         self._renewed_at: float | None = None
-        # What was last seen of another's lease, and when by our own clock.
+        # The holder and version of the Lease as last read, and when by our own clock.
         self._seen: tuple[str, str] | None = None
         self._seen_at = 0.0
 
     def remaining(self) -> float:
-        """Seconds for which this process may act as the leader."""
+        """Return the seconds for which this process may act as the leader."""
         if self._renewed_at is None:
             return 0.0
         return self._renewed_at + self._timing.renew_deadline - self._clock.elapsed()
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait for the lease, work while it lasts, give it back when the work is done.
+        """Wait for the Lease, run the work while it lasts, release it when the work is done.
 
-        Raise LeadershipLost, after the work has ended, if the lease was lost before.
+        If the Lease is lost, cancel the work, wait for its end and raise LeadershipLost.
         """
         await self._acquire()
         log.info("became the leader", identity=self.identity)
@@ -142,7 +142,7 @@ class Elector:
             await asyncio.sleep(self._timing.pause())
 
     async def _try(self) -> bool:
-        """Take the lease if it is free; tell whether this process holds it now."""
+        """Take the Lease if it is free; return whether this process is the leader now."""
         found = None
         with contextlib.suppress(NotFound):
             async with asyncio.timeout(self._timing.request):
@@ -161,7 +161,7 @@ class Elector:
         now = self._clock.elapsed()
         content = (found.holder, found.metadata.resource_version)
         if content != self._seen:
-            # Alive at some time before now; how long before, nobody can say.
+            # The holder renewed it at an unknown time before now, so the count begins now.
             self._seen, self._seen_at = content, now
         if not found.holder or found.holder == self.identity:
             return True
@@ -171,7 +171,7 @@ class Elector:
         """Renew until that fails for too long."""
         while True:
             await asyncio.sleep(self._timing.pause())
-            # Looked at first: this may be the first moment after a long freeze.
+            # Checked before the renewal: the process may have been frozen during the sleep.
             while (left := self.remaining()) > 0:
                 try:
                     async with asyncio.timeout(min(left, self._timing.request)):
@@ -188,7 +188,7 @@ class Elector:
         try:
             held = await self._store.renew(self._lease)
         except (Conflict, NotFound):
-            # Perhaps only an earlier renewal of ours whose answer was lost.
+            # The conflict may come from an earlier renewal of ours whose answer was lost.
             found = await self._store.read()
             if found.holder != self.identity:
                 self._lose(f"the lease is held by {found.holder or 'nobody'}")
@@ -199,7 +199,7 @@ class Elector:
     def _holds(self, held: Lease, started: float) -> bool:
         self._lease, self._renewed_at = held, started
         if self.remaining() <= 0:
-            # The answer was read long after the question, for instance after a freeze.
+            # The answer was read long after the request, for instance after a freeze.
             return False
         self._switch.arm(self.remaining() + self._timing.margin)
         self._gauge.set(1)
@@ -214,10 +214,10 @@ class Elector:
         self._gauge.set(0)
 
     async def _step_down(self) -> None:
-        """Close the fence, then let the next one in at once."""
+        """Close the fence, then release the Lease for the next leader."""
         held, was_leading = self._lease, self.remaining() > 0
         self._close()
-        # Not before: until the work had ended, something of it might still have been sent.
+        # Only after the work has ended, since the work might have sent writes until then.
         self._switch.disarm()
         self._lease = None
         if held is None or not was_leading:

@@ -1,10 +1,9 @@
-"""The right to write, and its end.
+"""The fence: writes are allowed only while this process is the leader.
 
-Whoever writes asks for permission right before, and loses it when the time is up: the
-write is refused, or cut off if it is still waiting for a connection, a slot or its next
-attempt. A process that was frozen while it held a lease therefore finds the door closed
-when it goes on. What remains is a freeze in the moment between the question and the send;
-there the preconditions of the write itself (UID, create-only) are the last guard.
+Every write checks the fence right before it is sent. When the time of the Lease is over, the write
+is refused, or cancelled if it still waits for a connection, a slot or its next attempt. So a leader
+that was frozen cannot write after its Lease has expired. A freeze between the check and the send
+remains; there the preconditions of the write (UID, create-only) protect the objects.
 """
 
 import asyncio
@@ -17,26 +16,26 @@ from shared_api.runtime.reconciling.outcome import Retry
 
 
 class Fenced(Retry):
-    """The lease has run out; nothing may be written."""
+    """The Lease has expired; no write is allowed."""
 
 
 class Fence(Protocol):
-    """Something that grants the right to write for a time."""
+    """The right to write for a limited time."""
 
     def remaining(self) -> float:
-        """Seconds for which writing is allowed; not positive once it is not."""
+        """Return the seconds for which writes are allowed; zero or less if they are not."""
 
 
 class Unfenced:
-    """The right to write of a process that needs no lease."""
+    """The right to write of a process that needs no Lease."""
 
     def remaining(self) -> float:
-        """For ever."""
+        """Return infinity: writes are always allowed."""
         return math.inf
 
 
 class _Permit:
-    """The right to write while a block lasts; it is asked for too often for a generator."""
+    """The right to write during a block; a class, because a generator per write costs more."""
 
     __slots__ = ("_deadline", "_fence")
 
@@ -67,5 +66,5 @@ class _Permit:
 
 
 def permitted(fence: Fence) -> AbstractAsyncContextManager[None]:
-    """Do the body with the right to write, and only while it lasts."""
+    """Run a block with the right to write; cancel it when the right ends."""
     return _Permit(fence)

@@ -1,7 +1,7 @@
-"""The Lease object behind an election: read, take, renew, release.
+"""The Lease object of an election: read, take, renew, release.
 
-Every change carries the resource version that it is based on, so of two candidates one
-fails. Times are UTC with microseconds and are written for people; nobody here reads them.
+Every write has the resource version that it is based on, so only one of two candidates succeeds.
+Times are UTC with microseconds. They are written for readers of the Lease; no code here reads them.
 """
 
 import math
@@ -32,12 +32,12 @@ class Lease(msgspec.Struct, frozen=True):
 
     @property
     def holder(self) -> str:
-        """Who holds it; empty if nobody does."""
+        """The identity of the holder; empty if there is none."""
         return self.spec.holder_identity or ""
 
     @property
     def duration(self) -> float:
-        """Seconds for which the holder asks to be respected."""
+        """Seconds without a renewal after which the Lease expires."""
         return float(self.spec.lease_duration_seconds or 0)
 
 
@@ -54,7 +54,7 @@ class LeaseStore:
         self._clock = clock
 
     async def read(self) -> Lease:
-        """The Lease as the server has it."""
+        """Read the Lease from the server."""
         return await self._client.get(LEASES, self._key.name, self._key.namespace, into=Lease)
 
     async def take(self, found: Lease | None) -> Lease:
@@ -72,13 +72,13 @@ class LeaseStore:
         return await self._change(found, {**spec, "leaseTransitions": transitions})
 
     async def renew(self, held: Lease | None) -> Lease:
-        """Say that the holder is still there."""
+        """Renew the Lease of the current holder."""
         if held is None:
             raise RuntimeError("a lease that is not held cannot be renewed")
         return await self._change(held, {"renewTime": micro_time(self._clock.utc())})
 
     async def release(self, held: Lease) -> None:
-        """Say that there is no holder; whoever looks next may take it."""
+        """Remove the holder, so that the next candidate may take the Lease at once."""
         spec: dict[str, object] = {
             "holderIdentity": None,
             "leaseDurationSeconds": 1,

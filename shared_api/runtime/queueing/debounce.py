@@ -16,8 +16,8 @@ from shared_api.runtime.clock import SYSTEM, Clock
 K = TypeVar("K", bound=Hashable)
 
 _RECENT = 0.25
-"""Seconds for which the time of a write says something about the server: a busy server has had
-another write by then, and one slow write must not delay the next key."""
+"""Seconds for which the duration of a write is used: a busy server has had another write by then,
+and one slow write must not delay the next key."""
 
 
 class Debouncer(Generic[K]):

@@ -1,4 +1,4 @@
-"""The ready keys of a queue, in the order in which workers take them.
+"""The ready keys of a queue, in the order in which workers process them.
 
 The highest priority is first. Inside a priority the namespaces take turns; inside a namespace the
 order is first in, first out. So a namespace with ten thousand keys delays another one by a single

@@ -40,7 +40,7 @@ class QueueMetrics:
         """Count one add with back-off."""
 
     def started(self, waited: float) -> None:
-        """Observe how long a key was due before it was taken."""
+        """Observe how long a key was due before its reconcile began."""
 
     def finished(self, worked: float) -> None:
         """Observe how long a key was processed."""

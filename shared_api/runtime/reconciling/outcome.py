@@ -73,7 +73,7 @@ def earliest_retry(error: BaseException) -> float:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Tell an expected error from a defect in our code."""
+    """Tell whether an error is expected, not a defect in our code."""
     if isinstance(error, BaseExceptionGroup):
         return all(is_expected(member) for member in error.exceptions)
     return isinstance(error, KubeError | Retry | Terminal | WaitForEvent)

@@ -1,1 +1,1 @@
-"""Events for people, with a budget."""
+"""Kubernetes Events, with a budget."""

@@ -1,7 +1,7 @@
-"""The objects that the recorder writes, as pure functions of what was said.
+"""Builds the Events that the recorder writes, as pure functions.
 
-They keep the limits of `events.k8s.io/v1`: lengths of words and notes, a series of at least
-two, and a namespace also for what has none.
+The Events comply with `events.k8s.io/v1`: reasons, actions and notes are shortened, a series counts
+at least two, and an Event about a cluster-scoped object is in the namespace `default`.
 """
 
 from datetime import datetime
@@ -18,7 +18,7 @@ _NAME_CHARACTERS = 230
 
 
 class Reporter(NamedTuple):
-    """Who says it."""
+    """The controller and the process that write an Event."""
 
     controller: str
     instance: str
@@ -51,14 +51,14 @@ class EventIdentity(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        """Where the Event lives; kubectl looks into `default` for cluster-scoped objects."""
+        """The namespace of the Event; kubectl reads `default` for cluster-scoped objects."""
         return self.regarding.namespace or "default"
 
 
 def say(
     regarding: Regarding, type_: EventType, reason: str, action: str, note: str
 ) -> EventIdentity:
-    """Cut words and note to what the API takes."""
+    """Return the identity of an Event, with its fields shortened to the API's limits."""
     fitting = note.encode()[:NOTE_BYTES].decode(errors="ignore")
     return EventIdentity(
         regarding, type_, reason[:WORD_CHARACTERS], action[:WORD_CHARACTERS], fitting
@@ -66,12 +66,12 @@ def say(
 
 
 def event_name(said: EventIdentity, first: datetime) -> str:
-    """A name that is the same for every attempt to create the Event."""
+    """Return a name that is the same for every attempt to create the Event."""
     return f"{said.regarding.name[:_NAME_CHARACTERS]}.{int(first.timestamp() * 1e6):x}"
 
 
 def event_manifest(said: EventIdentity, reporter: Reporter, first: datetime) -> dict[str, object]:
-    """An Event that happened once."""
+    """Return the manifest of an Event that happened once."""
     return {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
@@ -94,5 +94,5 @@ def event_manifest(said: EventIdentity, reporter: Reporter, first: datetime) -> 
 
 
 def event_series(count: int, last: datetime) -> dict[str, object]:
-    """How often it happened; the API wants at least two."""
+    """Return the series of an Event; the API requires a count of at least two."""
     return {"count": max(count, 2), "lastObservedTime": micro_time(last)}

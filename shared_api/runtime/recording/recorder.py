@@ -1,10 +1,10 @@
-"""Tells people what happened, as `events.k8s.io/v1` Events, without ever being in the way.
+"""Records `events.k8s.io/v1` Events and sends them in the background.
 
-`record` only takes note; one sender writes. The same thing said again about the same object
-is one Event with a series: its count is renewed at most twice a minute. Each object has a
-budget of different Events, the process a budget of requests; what exceeds them, what the
-server refuses and what cannot be kept is dropped and counted. An Event is never worth a
-retry storm, and never a reason for a reconcile to fail or to wait.
+`record` only queues an Event; one sender writes. A repeated Event about the same object becomes one
+Event with a series, whose count is updated at most twice a minute. Each object has a budget of
+different Events, and the process has a budget of requests. Events beyond the budgets, refused
+Events and Events beyond the memory limit are dropped and counted. An Event must never cause a
+retry storm, and never make a reconcile fail or wait.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EventLimits:
-    """How much may be said."""
+    """The budgets and memory limits of Events."""
 
     kept: int = 4096
-    """Series and objects that are remembered."""
+    """Series and objects that are kept in memory."""
     unsent: int = 1024
     refresh: float = 30.0
     """Seconds between two updates of one series."""
     forget: float = 360.0
-    """Seconds of silence after which the same thing is a new Event."""
+    """Seconds without a repetition after which the same occurrence is a new Event."""
     object_burst: float = 25.0
     object_rate: float = 1 / 300
     burst: float = 50.0
@@ -106,7 +106,7 @@ class Recorder:
         type_: EventType = "Normal",
         action: str = "Reconcile",
     ) -> None:
-        """Take note of something that people may want to know; never waits, never fails."""
+        """Queue an Event about an object; this never waits and never fails."""
         said = say(regarding, type_, reason, action, note)
         now, at = self._clock.utc(), self._clock.monotonic()
         series = self._series.get(said)
@@ -127,7 +127,7 @@ class Recorder:
             self._unsent.add(said)
 
     async def run(self) -> None:
-        """Send what was recorded, one after the other, until cancelled."""
+        """Send the queued Events one after the other, until cancelled."""
         while True:
             said = await self._unsent.get()
             try:
@@ -135,14 +135,14 @@ class Recorder:
                 self._budget.spend()
                 await self._send(said)
             except BaseException:
-                # Cut off, perhaps in the middle of it: `flush` says it again, by the same name.
+                # Cancelled, possibly during the request: `flush` sends it again, by the same name.
                 self._unsent.add(said)
                 raise
             finally:
                 self._unsent.done(said)
 
     async def flush(self) -> None:
-        """Send what was recorded for the first time and is still here; best before leaving."""
+        """Send the queued Events that are due, such as before the process exits."""
         while (said := self._unsent.take()) is not None:
             try:
                 await self._send(said)
@@ -167,7 +167,7 @@ class Recorder:
     async def _write(self, said: EventIdentity, series: _Series) -> None:
         if series.event:
             with contextlib.suppress(NotFound):
-                # Events live for an hour; a series that outlives its Event begins another.
+                # The server deletes Events after an hour; a longer series needs a new Event.
                 await self._client.patch(
                     EVENTS,
                     series.event,

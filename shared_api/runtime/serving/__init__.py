@@ -1,1 +1,1 @@
-"""The pages of a process: probes, and metrics for those who may read them."""
+"""The HTTP pages of a process: probes, and metrics for authorized callers."""

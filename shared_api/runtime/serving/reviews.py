@@ -1,6 +1,6 @@
 """Asks the cluster who may read the metrics.
 
-A TokenReview returns the user of a caller's bearer token, and a SubjectAccessReview tells whether
+A TokenReview returns the user of a caller's bearer token, and a SubjectAccessReview decides whether
 that user may `get` the path, as in kube-rbac-proxy. Without both answers of the API server the caller
 is refused. Answers are cached for a short time, by a hash of the token and never by the token. The
 number of cached answers is bounded, separately for allowed and refused callers, so that guessed

@@ -1,10 +1,10 @@
-"""The pages of a process: /livez, /readyz and /metrics.
+"""Serves the pages of a process: /livez, /readyz and /metrics.
 
-Liveness says that the event loop turns, and no more: a restart mends nothing that the
-runtime does not mend by itself. Readiness names what is wrong, one line per check, in the
-form of the API server's own pages. Checks are plain functions that return a problem or
-None; they are asked when somebody looks. Metrics are rendered at most once a second, one
-family at a time, so that scrapes never keep the loop from renewing the Lease.
+Liveness only shows that the event loop runs, because a restart repairs nothing that the runtime
+does not repair by itself. Readiness has one line per check, in the format of the API server's
+pages. Checks are plain functions that return a problem or None; they run when the page is read.
+Metrics are rendered at most once a second, one family at a time, so that scrapes never keep the
+loop from renewing the Lease.
 """
 
 import asyncio

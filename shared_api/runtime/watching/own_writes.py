@@ -1,4 +1,4 @@
-"""Tells status writes of this process from those of others, by the versions of a cache's objects.
+"""Separates status writes of this process from those of others, by resource versions.
 
 A controller must notice when another process changes a status that it wrote; its own write must
 not add its key. The server answers each write with the new version, and the watch shows the same

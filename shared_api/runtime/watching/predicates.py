@@ -74,7 +74,7 @@ def more_than_status(old: Watched | None, new: Watched | None) -> bool:
         return True
     before, after = old.metadata, new.metadata
     if not after.generation:
-        # Some built-in kinds have no generation: a new spec cannot be told from a new status.
+        # Some built-in kinds have no generation: a new spec looks like a new status.
         return True
     return (
         before.uid != after.uid

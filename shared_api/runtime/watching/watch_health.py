@@ -1,4 +1,4 @@
-"""Tells whether a watch may be missing events, for those who conclude something from silence.
+"""Detects that a watch may be missing events, for code that acts on the absence of an event.
 
 A backend whose Lease shows no renewal is down only if this process would have seen one. After a
 broken stream, or after more silence than the patience allows (a frozen process, a dead network),
