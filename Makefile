@@ -9,7 +9,7 @@ KUBERNETES ?= 1.36
 BACKEND ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-matrix soak chaos demo bench bench-cluster bench-runtime crds reference docs fmt lock clean
+.PHONY: help check test test-matrix soak chaos demo bench bench-cluster bench-runtime crds chart reference docs fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-runtime: $(STAMP) ## Benchmark the client and the controller runtime, comp
 
 crds: $(STAMP) ## Generate crds/ from the models
 	@$(PY) -m crdgen
+
+chart: $(STAMP) ## Generate deploy/chart from the manifests in deploy/
+	@$(PY) -m chartgen
 
 reference: $(STAMP) ## Generate docs/reference/ and deploy/monitoring/ from models, settings and metrics
 	@$(PY) -m tests.docs.settings_pages

@@ -83,6 +83,17 @@ BUILDS = {
         *(_control_plane(minor) for minor in MINORS.values()),
         Build(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",), programs=("kwok",)),
         Build(
+            name="helm",
+            packages=("helm.sh/helm/v3/cmd/helm",),
+            programs=("helm",),
+            # The version that Helm assumes when it renders without a cluster.
+            linker_values=tuple(
+                f"helm.sh/helm/v3/pkg/chartutil.k8sVersion{part}={number}"
+                for part, number in (("Major", 1), ("Minor", 36))
+            ),
+            on_demand=True,
+        ),
+        Build(
             name="kai",
             packages=tuple(f"{_KAI}/cmd/{name}" for name in ("scheduler", "binder", "podgrouper")),
             programs=("kai-scheduler", "kai-binder", "kai-podgrouper"),

@@ -30,6 +30,9 @@ Object = dict[str, Any]
 
 def manifests(folder: Path = DEPLOY) -> Iterator[tuple[Path, Object]]:
     for file in sorted(folder.rglob("*.yaml")):
+        if "chart" in file.relative_to(DEPLOY).parts:
+            # Templates, generated from the rest.
+            continue
         for manifest in yaml.safe_load_all(file.read_text()):
             # Neither settings nor what tells kustomize what to do.
             if manifest and "metadata" in manifest and "$patch" not in manifest:

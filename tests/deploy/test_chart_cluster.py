@@ -1,0 +1,208 @@
+"""The Helm chart installs what the kustomize bases install, and what its values choose."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chartgen.__main__ import CHART, main
+from local_cluster.building.builder import ensure_built
+from local_cluster.building.programs import build_of
+from local_cluster.cluster import Cluster, ClusterOptions
+from local_cluster.process_node.placement import dedicated_namespace
+from local_cluster.pytest_plugin import fresh_namespace, running_cluster
+from local_cluster.waiting import wait_until
+from tests.core.kit import clique, pcs
+from tests.deploy.kit import NAMESPACE, PATIENCE, Object, rendered, until_available
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+_OTHERS = ("kai", "koordinator", "volcano", "yunikorn")
+_ONLY_DEFAULT = tuple(f"--set=backends.{name}.enabled=false" for name in _OTHERS)
+
+
+class Helm:
+    """Helm, with this chart and no files of the user's."""
+
+    def __init__(self, home: Path, kubeconfig: Path) -> None:
+        self._program = ensure_built(build_of("helm")) / "helm"
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "KUBECONFIG": str(kubeconfig),
+        }
+
+    def __call__(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(self._program), *arguments, f"--namespace={NAMESPACE}"],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def template(self, *values: str) -> list[Object]:
+        text = self("template", "podgang", str(CHART), *values)
+        return [manifest for manifest in yaml.safe_load_all(text) if manifest]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster without anything of the product."""
+    with running_cluster(ClusterOptions(), tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(tmp_path_factory.mktemp("helm"), cluster.kubeconfig)
+
+
+def test_the_committed_chart_is_what_the_bases_give(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_helm_finds_nothing_to_criticise(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))
+
+
+def test_the_chart_and_the_bases_install_the_same_objects(cluster: Cluster, helm: Helm) -> None:
+    bases = {_identity(m): _comparable(m) for m in rendered(cluster, "all")}
+    chart = {_identity(m): _comparable(m) for m in helm.template("--set=image.tag=latest")}
+    # The user chooses the namespace of a release.
+    del bases["Namespace", "grove-system"]
+    assert chart.keys() == bases.keys()
+    for identity, manifest in bases.items():
+        assert chart[identity] == manifest, identity
+
+
+def test_values_choose_what_is_installed_and_how(helm: Helm) -> None:
+    found = helm.template(
+        *_ONLY_DEFAULT,
+        "--set=policies.enabled=false,crds.install=false,serviceMonitor.enabled=true",
+        "--set=image.repository=example/podgang,image.tag=v9,imagePullSecrets[0].name=pull",
+        "--set=backends.default.replicas=1,backends.default.resources.limits.memory=1Gi",
+        "--set=core.settings.logging.level=DEBUG,extraLabels.team=serving",
+    )
+    kinds = [m["kind"] for m in found]
+    assert "CustomResourceDefinition" not in kinds
+    # Core brings one policy of its own: a rule about annotations, which a CRD cannot express.
+    assert kinds.count("ValidatingAdmissionPolicy") == 1
+    assert [m["metadata"]["name"] for m in found if m["kind"] == "ServiceMonitor"] == ["podgang"]
+    assert all(m["metadata"]["labels"]["team"] == "serving" for m in found)
+    deployments = {m["metadata"]["name"]: m["spec"] for m in found if m["kind"] == "Deployment"}
+    assert deployments.keys() == {"core-operator", "backend-default"}
+    assert deployments["backend-default"]["replicas"] == 1
+    for spec in deployments.values():
+        pods = spec["template"]["spec"]
+        assert pods["imagePullSecrets"] == [{"name": "pull"}]
+        assert pods["containers"][0]["image"] == "example/podgang:v9"
+    (limit,) = deployments["backend-default"]["template"]["spec"]["containers"]
+    assert limit["resources"]["limits"] == {"memory": "1Gi"}
+    settings = _settings(found, "core-operator-settings")
+    assert settings["logging"] == {"level": "DEBUG"}
+    # One value names the image for controllers and for what runs in users' pods.
+    assert settings["startupOrder"]["image"] == "example/podgang:v9"
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("backends.kia.enabled=true", "kia"),
+        ("core.replicas=-1", "core/replicas"),
+        ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("policies.enabled=perhaps", "policies/enabled"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused(helm: Helm, value: str, named: str) -> None:
+    done = helm.run("template", "podgang", str(CHART), f"--set={value}")
+    assert done.returncode != 0
+    assert named in done.stderr.replace(".", "/")
+
+
+def test_a_release_runs_gangs_and_leaves_sets_behind(cluster: Cluster, helm: Helm) -> None:
+    # Pods of this namespace run on the process node.
+    namespace = json.dumps(dedicated_namespace(NAMESPACE))
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=namespace)
+    wait = ("--wait", f"--timeout={PATIENCE:.0f}s")
+    helm("install", "podgang", str(CHART), *_ONLY_DEFAULT, *wait)
+    until_available(cluster, "default")
+    before = _pods(cluster, "backend-default")
+    helm(
+        *("upgrade", "podgang", str(CHART), *_ONLY_DEFAULT, *wait),
+        "--set=backends.default.settings.logging.level=DEBUG",
+    )
+    assert not before & _pods(cluster, "backend-default"), "a changed setting starts a rollout"
+    with fresh_namespace(cluster) as space:
+        gang = json.dumps(pcs("gang", clique("worker", 2)))
+        cluster.kubectl("apply", f"-n{space}", "-f", "-", input=gang)
+        wait_until(
+            cluster.kubeconfig,
+            f"/api/v1/namespaces/{space}/pods",
+            lambda pods: len(pods) == 2 and all(p["spec"].get("nodeName") for p in pods),
+            seconds=PATIENCE,
+        )
+        helm("uninstall", "podgang", "--wait")
+        left = cluster.kubectl("get", "pcs", "gang", f"-n{space}", "-oname").stdout
+        assert left.strip() == "podcliqueset.grove.io/gang"
+
+
+def _pods(cluster: Cluster, name: str) -> set[str]:
+    selector = f"-lapp.kubernetes.io/name={name}"
+    text = cluster.kubectl("get", "pods", f"-n{NAMESPACE}", selector, "-ojson").stdout
+    return {
+        pod["metadata"]["uid"]
+        for pod in json.loads(text)["items"]
+        if not pod["metadata"].get("deletionTimestamp")
+    }
+
+
+def _identity(manifest: Object) -> tuple[str, str]:
+    name = manifest["metadata"]["name"]
+    if manifest["kind"] == "ConfigMap":
+        # Kustomize adds a hash of the content.
+        labels = manifest["metadata"].get("labels", {})
+        name = labels.get("app.kubernetes.io/name", "core-operator")
+    return manifest["kind"], name
+
+
+def _comparable(manifest: Object) -> Object:
+    """Return a manifest without what only a chart, or only kustomize, adds."""
+    metadata = {
+        key: value for key, value in manifest["metadata"].items() if key in ("labels", "namespace")
+    }
+    labels = metadata.pop("labels", {})
+    labels.pop("helm.sh/chart", None)
+    found = {**manifest, "metadata": {**metadata, "labels": labels}}
+    if manifest["kind"] == "ConfigMap":
+        found["data"] = yaml.safe_load(manifest["data"]["settings.yaml"])
+    if manifest["kind"] == "Deployment":
+        pods = manifest["spec"]["template"]
+        pods["metadata"]["labels"].pop("helm.sh/chart", None)
+        pods["metadata"]["annotations"].pop("checksum/settings", None)
+        for name in ("imagePullSecrets", "nodeSelector", "tolerations"):
+            pods["spec"].pop(name, None)
+        for container in pods["spec"]["containers"]:
+            assert container.pop("imagePullPolicy", "IfNotPresent") == "IfNotPresent"
+        for volume in pods["spec"]["volumes"]:
+            volume["configMap"] = {}
+    return found
+
+
+def _settings(found: list[Object], name: str) -> Object:
+    (text,) = (
+        m["data"]["settings.yaml"]
+        for m in found
+        if m["kind"] == "ConfigMap" and m["metadata"]["name"] == name
+    )
+    settings: Object = yaml.safe_load(text)
+    return settings
