@@ -160,6 +160,8 @@ REASON_TOPOLOGY_NOT_FOUND = "TopologyNotFound"
 
 # Capabilities that core compares with what a gang needs. A SchedulerBackend may list others.
 CAPABILITY_GANG = "Gang"
+# Without Gang: core keeps the guarantee from outside, by release.bindTimeoutSeconds of the record.
+CAPABILITY_GANG_BY_TIMEOUT = "GangByTimeout"
 # Without Gang: the administrator permits scheduling pod by pod, without the gang guarantee.
 CAPABILITY_PLAIN_SCHEDULING = "PlainScheduling"
 CAPABILITY_GROUP_MINIMUMS = "GroupMinimums"

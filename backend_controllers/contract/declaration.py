@@ -214,6 +214,8 @@ class Dialect:
     """Whether any pods of a group make up its minimum for the scheduler, and not only the members."""
     warning: str = ""
     """What users of this backend must know, such as that gangs are not guaranteed."""
+    release: ReleaseRules | None = None
+    """Release rules of this dialect alone; None for those of the backend."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,11 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
         return _merged(chosen, POD_GROUPS_V1ALPHA2, merged.POD_GROUP_V1ALPHA2, features)
     if served.has(WORKLOADS_V1ALPHA1):
         return _workload_only(chosen)
-    if chosen.without_gang_support is WithoutGangSupport.PLAIN_SCHEDULING:
-        return plain.dialect(chosen, f"missing: {_MISSING}; {remedy(served.kubernetes)}")
-    likely = membership.in_gang(chosen.scheduler_name)
-    return Absent(_MISSING, remedy(served.kubernetes), likely, _GANG)
+    advice = remedy(served.kubernetes)
+    if chosen.without_gang_support is WithoutGangSupport.REFUSE:
+        advice = f"{advice}; or set withoutGangSupport: GangByTimeout or PlainScheduling"
+        return Absent(_MISSING, advice, membership.in_gang(chosen.scheduler_name), _GANG)
+    return plain.dialect(chosen, f"missing: {_MISSING}; for gang scheduling {advice}")
 
 
 def remedy(kubernetes: str) -> str:
@@ -113,13 +114,11 @@ def remedy(kubernetes: str) -> str:
     version = (int(found[1]), int(found[2])) if found else (0, 0)
     flags = _FLAGS.get(f"{version[0]}.{version[1]}")
     if flags is not None:
-        advice = f"set {flags}"
-    elif (0, 0) < version < (1, 35):
-        advice = "upgrade to Kubernetes 1.35 or later, where it exists behind feature gates"
-    else:
-        listed = "; ".join(f"Kubernetes {minor}: {flags}" for minor, flags in _FLAGS.items())
-        advice = f"set, according to the version, {listed}"
-    return f"{advice}; or set withoutGangSupport: PlainScheduling to run gangs without a guarantee"
+        return f"set {flags}"
+    if (0, 0) < version < (1, 35):
+        return "upgrade to Kubernetes 1.35 or later, where it exists behind feature gates"
+    listed = "; ".join(f"Kubernetes {minor}: {flags}" for minor, flags in _FLAGS.items())
+    return f"set, according to the version, {listed}"
 
 
 def _merged(

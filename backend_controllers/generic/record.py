@@ -37,10 +37,11 @@ def record_manifest(
     more: dict[str, object] = {}
     if backend.pod_keys is not None:
         more["pod_keys"] = backend.pod_keys
-    if backend.release != ReleaseRules():
+    release = (answer.release if isinstance(answer, Dialect) else None) or backend.release
+    if release != ReleaseRules():
         # Omitted where it is the default: the server adds an empty one, which would then differ
         # from what was applied after every start.
-        more["release"] = backend.release
+        more["release"] = release
     if lease is not None:
         more["lease"] = NamespacedName(namespace=lease.namespace, name=lease.name)
     record = SchedulerBackend(

@@ -9,14 +9,21 @@ is down.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 from core_operator.context import CoreContext
 from core_operator.controllers.statuses import status_of
+from core_operator.plan.bind_timeout import BindPlan
 from core_operator.plan.layout.expansion import GangInstance, gang_named
 from core_operator.plan.placement.gang_placement import current_placement
 from core_operator.plan.pods.gang_pods import has_ungated_pod, released_on
-from core_operator.plan.release import annotations_to_drop, plan_release, ungate_patch
+from core_operator.plan.release import (
+    WaitingFor,
+    annotations_to_drop,
+    plan_release,
+    ungate_patch,
+)
 from core_operator.plan.statuses.conditions import find
 from core_operator.plan.statuses.podgang import podgang_status
 from core_operator.state import caches as kinds
@@ -40,6 +47,9 @@ from shared_api.runtime.watching.owners import identity
 
 EVENT_MOVED = "BackendMoved"
 EVENT_TOPOLOGY_CHANGED = "TopologyChanged"
+
+# A timer may fire a little before the moment that it was set for.
+_SOON = 0.01
 
 
 class PodGangReconciler:
@@ -102,16 +112,22 @@ class PodGangReconciler:
                 # The next steps need the gang as the cache will show it.
                 return None
             snapshot = settled
+        binding = snapshot.binding(self._context.now())
+        if binding is not None:
+            snapshot = replace(snapshot, release=binding.release)
         # The status ends a recreation. It is written last: a crash in between only repeats it.
         await self._recreate(snapshot, behalf)
-        await self._write_status(snapshot, behalf)
+        await self._write_status(snapshot, binding, behalf)
+        if binding is not None:
+            # After the status: a crash in between must not forget that the attempt has failed.
+            await self._give_back(snapshot, binding, behalf)
         pause = self._recreation_wait(key, snapshot)
         await self._release(snapshot, behalf, is_paused=pause > 0)
         if all(group.is_scheduled for group in snapshot.groups):
             self._context.gang_scheduled.send(key)
         # A problem ends only here, after every step was tried.
         self._context.report_problem(found.object, None)
-        return Result(requeue_after=pause) if pause > 0 else None
+        return self._requeue(pause, binding)
 
     def _snapshot(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> GangSnapshot:
         cliques = self._view.cliques_of(gang, pcs)
@@ -149,10 +165,12 @@ class PodGangReconciler:
         note = f"PodGang {name} leaves backend '{current}': {choice.message}"
         self._context.record_event(snapshot.pcs, EVENT_MOVED, note)
 
-    async def _write_status(self, snapshot: GangSnapshot, behalf: Behalf) -> None:
+    async def _write_status(
+        self, snapshot: GangSnapshot, binding: BindPlan | None, behalf: Behalf
+    ) -> None:
         gang, choice = snapshot.gang, snapshot.choice
         status = podgang_status(
-            gang, choice, snapshot.record, snapshot.release, self._context.now()
+            gang, choice, snapshot.record, snapshot.release, self._context.now(), binding
         )
         before = find(
             gang.status.conditions if gang.status else (), names.CONDITION_BACKEND_SELECTED
@@ -168,6 +186,20 @@ class PodGangReconciler:
         if snapshot.release is not None:
             exemption = MinAvailableExemption.GANG_RECREATED
             await self._pod_writer.delete_exempt(snapshot.release.recreate, exemption, behalf)
+
+    async def _give_back(self, snapshot: GangSnapshot, binding: BindPlan, behalf: Behalf) -> None:
+        if binding.failure:
+            self._context.record_event(
+                snapshot.pcs, WaitingFor.BIND_TIMEOUT, binding.failure, warning=True
+            )
+        await self._pod_writer.give_back(binding.give_back, behalf)
+
+    def _requeue(self, pause: float, binding: BindPlan | None) -> Result | None:
+        """Return when to look again: after a recreation, or when a bind timeout or its wait ends."""
+        delays = [pause] if pause > 0 else []
+        if binding is not None and binding.due is not None:
+            delays.append(max((binding.due - self._context.now()).total_seconds(), _SOON))
+        return Result(requeue_after=min(delays)) if delays else None
 
     def _recreation_wait(self, key: ObjectKey, snapshot: GangSnapshot) -> float:
         """Return the seconds for which a gang that was recreated repeatedly stays gated."""

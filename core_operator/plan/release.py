@@ -38,6 +38,7 @@ class WaitingFor(StrEnum):
     WITHDRAWAL = "StillProgrammed"
     MINIMUM = "SurplusHeld"
     RECREATED_MEMBERS = "MembersRecreated"
+    BIND_TIMEOUT = "BindTimeout"
     NOTHING = ""
 
 

@@ -6,7 +6,9 @@ reconcile. It looks nothing up and changes nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from core_operator.plan.bind_timeout import BindPlan, plan_binding
 from core_operator.plan.layout.expansion import GangInstance
 from core_operator.plan.manifests.podgangs import gang_manifest
 from core_operator.plan.placement.backends import Choice
@@ -95,6 +97,14 @@ class GangSnapshot:
         groups = tuple(self._as_written(group) for group in self.groups)
         release = plan_release(self.gang, groups, self.record, self.base)
         return replace(self, groups=groups, release=release)
+
+    def binding(self, now: datetime) -> BindPlan | None:
+        """Return what the bind timeout of the backend demands; None without a record."""
+        if self.record is None or self.release is None:
+            return None
+        return plan_binding(
+            self.gang, self.groups, self.record, self.release, now, may_release=self.may_release
+        )
 
     def _as_written(self, group: GroupPods) -> GroupPods:
         clique = self.cliques.get(group.name)

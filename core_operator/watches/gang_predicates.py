@@ -130,6 +130,7 @@ class GangPredicates:
             or rules.member_lost is MemberLost.RECREATE_GANG
             or rules.surplus is not SurplusRelease.WITH_MEMBERS
             or rules.programs is ProgramsRelease.AFTER_RELEASE
+            or rules.bind_timeout_seconds is not None
             or any(self._view.caches.gangs.by_index(BASE, str(key)) for key in gang_of(pod))
         )
 
@@ -217,7 +218,7 @@ def _status(gang: PodGang, kind: str) -> str | None:
 def _by_core(gang: PodGang) -> object:
     status = gang.status or _NO_STATUS
     written = [found for found in status.conditions if found.type in _WRITTEN_BY_CORE]
-    return written, status.incarnation, status.placed_incarnation
+    return written, status.incarnation, status.placed_incarnation, status.bind_attempt
 
 
 def _conditions(gang: PodGang) -> tuple[Condition, ...]:

@@ -38,6 +38,8 @@ class MinAvailableExemption(enum.StrEnum):
     """The gang did not start for want of quota; only pods that are still gated are deleted."""
     GANG_RECREATED = "GangRecreated"
     """The scheduler needs the whole gang again; the plan of the release names its pods."""
+    BIND_TIMEOUT = "BindTimeout"
+    """The minimum of the gang was not bound in time; only `give_back` uses it."""
     FIELDS_DROPPED = "FieldsDropped"
     """The API server dropped fields of a pod that was just created; it has never been ungated."""
 
@@ -89,15 +91,32 @@ class PodWriter:
             only_gated=exemption is MinAvailableExemption.QUOTA_GIVEN_BACK,
         )
 
+    async def give_back(self, pods: Sequence[Pod], behalf: Behalf) -> None:
+        """Delete the ungated pods of a gang whose minimum was not bound in time.
+
+        Pods without a node are deleted first, and only as they were observed. If one was bound
+        meanwhile, which may have completed the minimum, this raises and no bound pod is deleted.
+        """
+        reason = MinAvailableExemption.BIND_TIMEOUT
+        unbound = [pod for pod in pods if not pod.is_bound]
+        await self._delete(unbound, reason, behalf, only_unchanged=True)
+        await self._delete([pod for pod in pods if pod.is_bound], reason, behalf)
+
     async def _delete(
-        self, pods: Iterable[Pod], reason: str, behalf: Behalf, *, only_gated: bool = False
+        self,
+        pods: Iterable[Pod],
+        reason: str,
+        behalf: Behalf,
+        *,
+        only_gated: bool = False,
+        only_unchanged: bool = False,
     ) -> None:
         async def delete(pod: Pod) -> None:
             # The cache may show a newer version than the one that was chosen.
             if only_gated and not (self._target.cache.get(pod.metadata.key) or pod).has_our_gate:
                 return
             with self._context.losses.expected_deletions.expect(pod):
-                await self._applier.delete(self._target, pod, behalf)
+                await self._applier.delete(self._target, pod, behalf, only_unchanged=only_unchanged)
             self._context.metrics.deleted.labels(reason).inc()
 
         parallel = self._context.settings.concurrency.writes

@@ -287,19 +287,23 @@ class Client:
         )
         return codec_for(PartialObject).one(await self._send(request))
 
-    async def delete(
+    async def delete(  # noqa: PLR0913 - one argument for each option of the API
         self,
         resource: Resource,
         name: str,
         namespace: str | None = None,
         *,
         uid: str,
+        version: str | None = None,
         propagation: Propagation = Propagation.BACKGROUND,
         grace_period: int | None = None,
     ) -> None:
-        """Delete the object with this UID; raise Conflict if the name has another UID now."""
+        """Delete the object with this UID; raise Conflict if the name has another UID now.
+
+        With a resource version it is also a Conflict if the object has changed since.
+        """
         options: dict[str, object] = {
-            "preconditions": {"uid": uid},
+            "preconditions": {"uid": uid} | ({"resourceVersion": version} if version else {}),
             "propagationPolicy": propagation.value,
         }
         if grace_period is not None:

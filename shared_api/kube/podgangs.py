@@ -101,12 +101,22 @@ class ObservedPodPreparation(msgspec.Struct, frozen=True, gc=False):
     surplus: ObservedPodPatch | None = None
 
 
+class ObservedBindAttempt(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The present start of a gang that has a bind timeout."""
+
+    failures: int = 0
+    bound: int | None = None
+    deadline: str | None = None
+    retry_at: str | None = None
+
+
 class ObservedPodGangStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The observed state of the gang."""
 
     conditions: tuple[ObservedCondition, ...] = ()
     incarnation: int | None = None
     placed_incarnation: int | None = None
+    bind_attempt: ObservedBindAttempt | None = None
     observed_generation: int | None = None
     phase: PodGangPhase = PodGangPhase.PENDING
     placement_score: float | None = None

@@ -55,6 +55,7 @@ from shared_api.models.podcliqueset_status import (
     ReplicaUpdateProgress,
 )
 from shared_api.models.podgang import (
+    BindAttempt,
     GangTopologyConstraint,
     PodGang,
     PodGangPhase,

@@ -14,7 +14,7 @@ from pydantic import Field
 from shared_api import names
 from shared_api.models.meta import KubeModel, KubeObject, KubeStatus, NamespacedName
 from shared_api.models.patch import RESERVED_KEYS, SCHEDULERS_KEYS, PodPatches
-from shared_api.models.schema import Markers, Rule, forbidden, list_set, rules
+from shared_api.models.schema import Int32, Markers, Rule, forbidden, list_set, rules
 
 # All label and annotation keys that core sets on pods, or removes, for this backend.
 _KEYS = " + ".join(
@@ -113,6 +113,11 @@ class ReleaseRules(KubeModel):
     after_bound: AfterBound | None = None
     """What core removes from a member once it is bound."""
 
+    bind_timeout_seconds: Annotated[Int32, Field(ge=1, le=86400)] | None = None
+    """Seconds in which the minimum of a released gang must be bound. If it is not, core deletes the
+    ungated pods of the gang and creates them again with the gate. Then the gang waits, each time longer.
+    A gang whose minimum was bound is never deleted by this rule. If absent, there is no timeout."""
+
 
 class SchedulerBackendSpec(KubeModel):
     """What core needs to know about a scheduler."""
@@ -144,7 +149,8 @@ class SchedulerBackendSpec(KubeModel):
         list_set(at_most=64),
     ] = ()
     """What the scheduler supports in this cluster. A gang that needs more is not accepted.
-    PlainScheduling: the administrator permits scheduling pod by pod where Gang is missing."""
+    GangByTimeout: without Gang, core keeps gangs whole by release.bindTimeoutSeconds. PlainScheduling:
+    the administrator permits scheduling pod by pod where Gang is missing."""
 
     preparation: PodPreparationSpec
     """How core prepares pods."""

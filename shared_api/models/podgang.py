@@ -1,11 +1,12 @@
 """PodGang: one gang, described for any scheduler. It is the contract between core and backends.
 
-Core writes the spec, `incarnation`, `placedIncarnation` and the conditions about pods. The backend
-in the label writes `phase`, `placementScore`, `podPreparations` and the conditions about
-scheduling. Each applies only its own fields, so neither removes those of the other. `names` lists
+Core writes the spec, `incarnation`, `placedIncarnation`, `bindAttempt` and the conditions about
+pods. The backend in the label writes `phase`, `placementScore`, `podPreparations` and the conditions
+about scheduling. Each applies only its own fields, so neither removes those of the other. `names` lists
 who owns which condition type.
 """
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -103,6 +104,22 @@ class PodPreparation(PodPatches):
     """Name of the group."""
 
 
+class BindAttempt(KubeModel):
+    """The present start of a gang, where the SchedulerBackend has bindTimeoutSeconds."""
+
+    failures: Annotated[Int32, Field(ge=0)] = 0
+    """How often the gang gave back its pods since its minimum was last bound."""
+
+    bound: Annotated[Int32, Field(ge=0)] | None = None
+    """How many pods of the minimum were bound when the gang last gave them back."""
+
+    deadline: datetime | None = None
+    """When the released gang gives back its pods, unless its minimum is bound before."""
+
+    retry_at: datetime | None = None
+    """Until when the gang stays gated after it gave back its pods."""
+
+
 class PodGangStatus(KubeStatus):
     """Observed state of the gang. Each condition type has one writer."""
 
@@ -112,6 +129,10 @@ class PodGangStatus(KubeStatus):
 
     placed_incarnation: Int32 | None = None
     """Last incarnation of which a member was bound to a node."""
+
+    bind_attempt: BindAttempt | None = None
+    """The present start of the gang, if the SchedulerBackend has a bind timeout. It is removed once
+    the minimum is bound."""
 
     observed_generation: Int64 | None = None
     """Generation of the spec that the backend last processed."""

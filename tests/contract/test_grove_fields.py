@@ -130,6 +130,11 @@ ADDED = {
     "PodCliqueScalingGroup": set[str](),
     "ClusterTopologyBinding": set[str](),
     "PodGang": {
+        ".status.bindAttempt",
+        ".status.bindAttempt.bound",
+        ".status.bindAttempt.deadline",
+        ".status.bindAttempt.failures",
+        ".status.bindAttempt.retryAt",
         ".status.incarnation",
         ".status.observedGeneration",
         ".status.placedIncarnation",

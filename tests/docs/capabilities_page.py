@@ -27,6 +27,7 @@ Every combination that a backend distinguishes is shown, also those that no rele
 
 MEANINGS: Mapping[str, str] = {
     names.CAPABILITY_GANG: "all of a gang's minimum, or nothing",
+    names.CAPABILITY_GANG_BY_TIMEOUT: "all of it within a timeout, or it is given back",
     names.CAPABILITY_PLAIN_SCHEDULING: "pods one by one, without a guarantee",
     names.CAPABILITY_GROUP_MINIMUMS: "a minimum for each clique",
     names.CAPABILITY_HIERARCHY: "groups within the gang",

@@ -215,6 +215,22 @@ def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_says_s
     )
 
 
+def test_a_backend_with_a_bind_timeout_takes_gangs_and_says_so() -> None:
+    release = {"bindTimeoutSeconds": 300}
+    timed = record("timed", capabilities=("GangByTimeout",), release=release)
+    known = {"timed": RegisteredBackend("timed", timed, available=True, unavailable_reason="")}
+    choice = chosen(workload(annotation="timed"), known)
+    assert (choice.backend, choice.ok) == ("timed", True)
+    assert "not bound within 300 s gives back its pods" in choice.message
+
+
+def test_a_bind_timeout_is_no_gang_scheduling_without_its_seconds() -> None:
+    timed = record("timed", capabilities=("GangByTimeout",))
+    known = {"timed": RegisteredBackend("timed", timed, available=True, unavailable_reason="")}
+    choice = chosen(workload(annotation="timed"), known)
+    assert (choice.ok, choice.reason) == (False, "Unsupported")
+
+
 def test_a_backend_that_can_schedule_gangs_needs_no_permission() -> None:
     both = record("both", capabilities=("Gang", "PlainScheduling"))
     known = {"both": RegisteredBackend("both", both, available=True, unavailable_reason="")}

@@ -14,7 +14,7 @@ from shared_api.runtime.applying.applied_fields import Applied, applied, fingerp
 from shared_api.runtime.applying.applier import CREATE_ONLY, Applier
 from shared_api.runtime.applying.targets import Behalf, NotOurs, OwnershipConflict, Target, Written
 from shared_api.runtime.leading.fence import Fenced
-from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.outcome import Retry, WaitForEvent
 from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
@@ -228,10 +228,20 @@ async def test_the_key_waits_until_its_deletions_are_visible() -> None:
     bench = Bench()
     gone = bench.show("x")
     await bench.applier.delete(bench.target, gone, bench.behalf)
-    assert bench.only_write().options == {"uid": "uid-x"}
+    assert bench.only_write().options == {"uid": "uid-x", "version": None}
     assert not bench.pending.is_settled(OWNER)
     bench.cache.take(Removed(gone))
     assert bench.pending.is_settled(OWNER)
+
+
+async def test_what_must_be_unchanged_is_deleted_by_its_version_or_tried_again() -> None:
+    bench = Bench()
+    shown = bench.show("x", version="7")
+    await bench.applier.delete(bench.target, shown, bench.behalf, only_unchanged=True)
+    assert bench.only_write().options == {"uid": "uid-x", "version": "7"}
+    bench.client.refuse = lambda _: refusal(409, "Conflict")
+    with pytest.raises(Retry, match="has changed"):
+        await bench.applier.delete(bench.target, shown, bench.behalf, only_unchanged=True)
 
 
 @pytest.mark.parametrize("code", [404, 409])

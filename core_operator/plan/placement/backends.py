@@ -4,8 +4,8 @@ The set's annotation decides, with one name or several in order of preference; e
 schedulerName of the cliques, matched by the globs of the records; else the configured default.
 This module knows no scheduler: names, globs and capabilities come from the records. A released
 gang never changes its backend. A waiting gang changes it only to one that can schedule it. A
-backend without gang scheduling is chosen only if its record offers plain scheduling. A
-schedulerName without a record is an error: the default's scheduler would ignore those pods.
+backend without gang scheduling is chosen only if its record offers a bind timeout or plain
+scheduling instead. A schedulerName without a record is an error: the default's scheduler would ignore those pods.
 """
 
 from collections.abc import Mapping
@@ -169,18 +169,21 @@ def _flaw(
 
 
 def _abilities(backend: RegisteredBackend) -> frozenset[str]:
-    """Return the capabilities; plain scheduling counts as gang if the record offers it."""
+    """Return the capabilities; what stands in for gang scheduling counts as such."""
     listed = frozenset(backend.record.capabilities)
-    return listed | {names.CAPABILITY_GANG} if _is_plain(backend) else listed
-
-
-def _is_plain(backend: RegisteredBackend) -> bool:
-    listed = backend.record.capabilities
-    return names.CAPABILITY_PLAIN_SCHEDULING in listed and names.CAPABILITY_GANG not in listed
+    return listed | {names.CAPABILITY_GANG} if _caveat(backend) else listed
 
 
 def _caveat(backend: RegisteredBackend) -> str:
-    return "; it schedules pod by pod, so a gang is not guaranteed" if _is_plain(backend) else ""
+    """Return what a gang has instead of gang scheduling; empty if the backend has that."""
+    listed, timeout = backend.record.capabilities, backend.record.release.bind_timeout_seconds
+    if names.CAPABILITY_GANG in listed:
+        return ""
+    if names.CAPABILITY_GANG_BY_TIMEOUT in listed and timeout is not None:
+        return f"; it has no gangs: one that is not bound within {timeout} s gives back its pods"
+    if names.CAPABILITY_PLAIN_SCHEDULING in listed:
+        return "; it schedules pod by pod, so a gang is not guaranteed"
+    return ""
 
 
 def _candidates(

@@ -1,7 +1,8 @@
 """Core's conditions of a PodGang, and the summary of a gang for its set.
 
 Initialized and BackendSelected are always set. Released is set only where it is needed: for a
-scaled gang that waits for its base gang, and for backends that recreate gangs. Elsewhere the pods'
+scaled gang that waits for its base gang, and for backends that recreate gangs or have a bind
+timeout. Elsewhere the pods'
 gates show it, which saves one write per gang. No condition has a generation, because the spec
 changes with every pod.
 """
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from core_operator.plan.bind_timeout import BindPlan
 from core_operator.plan.placement.backends import Choice
 from core_operator.plan.pods.gang_pods import GroupPods
 from core_operator.plan.pods.preparation import incarnation_of
@@ -54,14 +56,20 @@ def podgang_status(
     record: SchedulerBackendSpec | None,
     release: Release | None,
     now: datetime,
+    binding: BindPlan | None = None,
 ) -> JsonObject:
-    """Return what core applies; without a record there is no release."""
+    """Return what core applies; without a record there is no release and no bind timeout."""
     previous = gang.status.conditions if gang.status is not None else ()
     observation = Observation(now, previous)
     conditions = [_selected(choice, observation), _initialized(release, observation)]
     if release is not None and record is not None and _reports_release(release, record, previous):
-        conditions.append(_released(release, observation))
-    return {"conditions": rendered(conditions), **_incarnations(gang, record, release)}
+        countdown = binding.countdown if binding is not None else ""
+        conditions.append(_released(release, countdown, observation))
+    attempt = gang.status.bind_attempt if gang.status is not None else None
+    if binding is not None:
+        attempt = binding.attempt
+    fields: JsonObject = {} if attempt is None else {"bindAttempt": attempt.manifest()}
+    return {"conditions": rendered(conditions), **_incarnations(gang, record, release), **fields}
 
 
 def _incarnations(
@@ -143,17 +151,18 @@ def _reports_release(
     return (
         release.reason is WaitingFor.BASE_GANG
         or _recreates(record)
+        or record.release.bind_timeout_seconds is not None
         or find(previous, names.CONDITION_RELEASED) is not None
     )
 
 
-def _released(release: Release, observation: Observation) -> Condition:
+def _released(release: Release, countdown: str, observation: Observation) -> Condition:
     if release.released:
         return observation.condition(
             names.CONDITION_RELEASED,
             holds=True,
             reason=names.CONDITION_RELEASED,
-            message="no member is gated",
+            message=f"no member is gated; {countdown}" if countdown else "no member is gated",
         )
     return observation.condition(
         names.CONDITION_RELEASED,

@@ -61,6 +61,7 @@ class BlockingReason(StrEnum):
     REPLACED_LATER = "ReplacedLater"
     NOT_PROGRAMMED = "NotProgrammed"
     BASE_GANG_NOT_SCHEDULED = "BaseGangNotScheduled"
+    BIND_TIMEOUT = "BindTimeout"
     NOT_RELEASED = "NotReleased"
     GATED = "HeldByGates"
     UNSCHEDULABLE = "PodsNotScheduled"
@@ -77,6 +78,7 @@ _TRANSIENT = frozenset(
         BlockingReason.REPLACED_LATER,
         BlockingReason.NOT_PROGRAMMED,
         BlockingReason.BASE_GANG_NOT_SCHEDULED,
+        BlockingReason.BIND_TIMEOUT,
         BlockingReason.NOT_RELEASED,
         BlockingReason.GATED,
         BlockingReason.UNSCHEDULABLE,

@@ -32,7 +32,7 @@ from shared_api.runtime.applying.applied_fields import Applied, fingerprint, was
 from shared_api.runtime.applying.last_applied import LastApplied
 from shared_api.runtime.applying.targets import Behalf, NotOurs, OwnershipConflict, Target, Written
 from shared_api.runtime.leading.fence import Fence, Unfenced, permitted
-from shared_api.runtime.reconciling.outcome import WaitForEvent
+from shared_api.runtime.reconciling.outcome import Retry, WaitForEvent
 from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.reconciling.slowstart import slow_start
 from shared_api.runtime.telemetry.metrics import Telemetry
@@ -158,17 +158,27 @@ class Applier:
             raise WaitForEvent(f"{target.resource} {key} is gone")
         return await self._update(target, manifest, observed, behalf, "status")
 
-    async def delete(self, target: Target[W], observed: W, behalf: Behalf) -> Written:
-        """Delete the object with this UID; succeed if it is gone already."""
-        child, uid = _key_of(observed), observed.metadata.uid or ""
+    async def delete(
+        self, target: Target[W], observed: W, behalf: Behalf, *, only_unchanged: bool = False
+    ) -> Written:
+        """Delete the object with this UID; succeed if it is gone already.
+
+        With `only_unchanged` nothing is deleted, and the key is tried again, if the object has
+        another version than the one that was observed.
+        """
+        child, metadata = _key_of(observed), observed.metadata
+        uid, version = metadata.uid or "", metadata.resource_version if only_unchanged else None
         try:
             async with permitted(self._fence):
                 await self._client.delete(
-                    target.resource, child.name, child.namespace or None, uid=uid
+                    target.resource, child.name, child.namespace or None, uid=uid, version=version
                 )
-        except (NotFound, Conflict):
-            # The object is gone, or its name has another UID: a watch event will follow.
+        except NotFound:
             pass
+        except Conflict as error:
+            if version:
+                raise Retry(f"{target.resource} {child} has changed: {error}") from error
+            # The name has another UID now: a watch event will follow.
         self._pending.deleted(behalf.key, target.cache, child, uid)
         return self._count(target, Written.DELETED)
 

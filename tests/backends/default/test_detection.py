@@ -30,6 +30,7 @@ from tests.backends.default.kit import (
 SAMPLES = Path(__file__).parents[2] / "contract" / "samples" / "backends"
 BASIC = {"Gang", "GroupMinimums", "ElasticSurplus"}
 PLAIN = {"withoutGangSupport": "PlainScheduling"}
+REFUSE = DefaultOptions.model_validate({"withoutGangSupport": "Refuse"})
 
 
 @pytest.mark.parametrize(
@@ -139,23 +140,23 @@ def test_gated_fields_are_probed_in_the_version_that_is_spoken(
 def test_missing_api_is_said_with_the_flags_of_that_version(
     kubernetes: str, said: list[str], unsaid: list[str]
 ) -> None:
-    found = BACKEND.detect(served(kubernetes=kubernetes), DefaultOptions())
+    found = BACKEND.detect(served(kubernetes=kubernetes), REFUSE)
     assert isinstance(found, Absent)
     assert "scheduling.k8s.io" in found.missing
-    for text in (*said, "PlainScheduling"):
+    for text in (*said, "GangByTimeout or PlainScheduling"):
         assert text in found.remedy
     for text in unsaid:
         assert text not in found.remedy
 
 
 def test_missing_api_does_not_make_gangs_unsupported() -> None:
-    found = BACKEND.detect(served(), DefaultOptions())
+    found = BACKEND.detect(served(), REFUSE)
     assert names.CAPABILITY_GANG in found.capabilities
 
 
 def test_half_of_an_api_is_none() -> None:
     for kinds in (("v1alpha2/workloads",), ("v1beta1/podgroups",), ("v1alpha3/podgroups",)):
-        assert isinstance(BACKEND.detect(served(*kinds), DefaultOptions()), Absent)
+        assert isinstance(BACKEND.detect(served(*kinds), REFUSE), Absent)
 
 
 def test_plain_scheduling_claims_no_gangs_and_says_so_everywhere() -> None:
@@ -170,8 +171,29 @@ def test_plain_scheduling_claims_no_gangs_and_says_so_everywhere() -> None:
     assert "one by one" in translation.remarks[0]
 
 
-def test_plain_scheduling_refuses_required_topology() -> None:
-    found = dialect(withoutGangSupport="PlainScheduling")
+def test_a_cluster_without_gangs_keeps_them_whole_by_a_timeout_and_says_so_everywhere() -> None:
+    found = dialect(bindTimeoutSeconds=120)
+    assert found.name == "gang-by-timeout"
+    assert found.capabilities == {"GangByTimeout", "GroupMinimums", "ElasticSurplus"}
+    assert "not bound within 120 s gives back its pods" in found.warning
+    translation = found.translate(gang(), Known())
+    assert not translation.objects
+    assert "not bound within 120 s" in translation.remarks[0]
+    spec = record_manifest(BACKEND, found, None)["spec"]
+    assert isinstance(spec, dict)
+    assert spec["release"] == {"surplus": "AfterScheduled", "bindTimeoutSeconds": 120}
+
+
+@pytest.mark.parametrize("kinds", [V135, V136, V137, TREE])
+def test_there_is_no_timeout_where_gangs_are_served(kinds: tuple[str, ...]) -> None:
+    spec = record_manifest(BACKEND, dialect(*kinds), None)["spec"]
+    assert isinstance(spec, dict)
+    assert "release" not in spec
+
+
+@pytest.mark.parametrize("instead", ["PlainScheduling", "GangByTimeout"])
+def test_required_topology_is_refused_without_gang_scheduling(instead: str) -> None:
+    found = dialect(withoutGangSupport=instead)
     translation = found.translate(gang(keys={"a": "rack"}), Known())
     assert len(translation.refusals) == 1
     assert translation.refusals[0].startswith("spec.podgroups[a].topologyConstraint")
