@@ -54,6 +54,7 @@ ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
 ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
 ANNOTATION_TEMPLATE_HASHES = "grove.io/pod-template-hashes"
+ANNOTATION_HASH_ALGORITHM = "grove.io/pod-template-hash-algorithm"
 RESERVED_PREFIX = "grove.io/"
 
 # On a pod with a start-up order: `after` and the cliques that it waits for, then `cleared`.
