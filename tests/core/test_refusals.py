@@ -23,13 +23,13 @@ async def until_told(person: Onlooker, about: str) -> None:
     await person.until(lambda: says("Ready") and says("Stalled"))
     assert not holds(person.get(SETS, "w"), "Ready")
     assert WORDS in await person.until_event("w", "ChildRefused")
-    [error] = person.one(SETS, "w")["status"]["lastErrors"]
+    [error] = person.one(SETS, "w").status["lastErrors"]
     assert error["code"] == "ChildRefused"
     assert about in error["description"]
 
 
 def has_no_errors(person: Onlooker, kind: Resource, name: str) -> bool:
-    return "lastErrors" not in person.one(kind, name)["status"]
+    return "lastErrors" not in person.one(kind, name).status
 
 
 async def test_a_gang_that_is_refused_is_told_of_until_the_set_is_changed(

@@ -104,17 +104,19 @@ def template_annotations(clique: PodCliqueTemplateSpec) -> dict[str, str]:
 
 
 def template_labels(clique: PodCliqueTemplateSpec) -> dict[str, str]:
-    """Return the labels that PodCliques and pods get from a clique, without reserved ones."""
-    return {
-        key: value
-        for key, value in clique.labels.items()
-        if not key.startswith(names.RESERVED_PREFIX)
-    }
+    """Return the labels that PodCliques and pods get from a clique, without those of core."""
+    return {key: value for key, value in clique.labels.items() if key not in names.OWNED_LABELS}
 
 
 def _template(clique: PodCliqueTemplateSpec) -> JsonObject:
     template: JsonObject = {"podSpec": clique.spec.pod_spec}
-    labels, annotations = template_labels(clique), template_annotations(clique)
+    # Labels under grove.io/ were once ignored. In the hash they would replace the pods of such sets.
+    labels = {
+        key: value
+        for key, value in clique.labels.items()
+        if not key.startswith(names.RESERVED_PREFIX)
+    }
+    annotations = template_annotations(clique)
     if labels:
         template["labels"] = {**labels}
     if annotations:
