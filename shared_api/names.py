@@ -28,6 +28,23 @@ LABEL_POD_INDEX = "grove.io/podclique-pod-index"
 LABEL_POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
 LABEL_MNNVL_GROUP = "grove.io/mnnvl-group"
 
+OWNED_LABELS = frozenset(
+    {
+        LABEL_SCHEDULER_BACKEND,
+        LABEL_SCHEDULER_NAME,
+        LABEL_PODCLIQUE,
+        LABEL_PODGANG,
+        LABEL_BASE_PODGANG,
+        LABEL_PCS_REPLICA_INDEX,
+        LABEL_PCSG,
+        LABEL_PCSG_REPLICA_INDEX,
+        LABEL_POD_INDEX,
+        LABEL_POD_TEMPLATE_HASH,
+        LABEL_MNNVL_GROUP,
+    }
+)
+"""Labels under grove.io/ that core writes. It ignores them in the template of a clique."""
+
 MANAGED_BY = "grove-operator"
 
 # Values of LABEL_COMPONENT.
@@ -54,6 +71,7 @@ ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
 ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
 ANNOTATION_TEMPLATE_HASHES = "grove.io/pod-template-hashes"
+ANNOTATION_HASH_ALGORITHM = "grove.io/pod-template-hash-algorithm"
 RESERVED_PREFIX = "grove.io/"
 
 # On a pod with a start-up order: `after` and the cliques that it waits for, then `cleared`.

@@ -109,7 +109,8 @@ class ScalingGroupStatusReconciler:
         members = self._view.caches.cliques.by_index(OWNER, identity(GROUPS, found))
         cliques = [member.object for member in members]
         update = self._updates.group_update(pcs, key.name)
-        status = scaling_group_status(found.object, cliques, self._context.now(), update)
+        problem = self._context.problems.of(found.metadata.uid)
+        status = scaling_group_status(found.object, cliques, self._context.now(), update, problem)
         behalf = Behalf(key, controller_of(found))
         await self._applier.apply_status(self._target, status_of(found.object, status), behalf)
 

@@ -62,6 +62,11 @@ def clique_with_problem(about: KubeObject) -> Iterable[ObjectKey]:
     return (key_of(about),) if isinstance(about, PodClique) else ()
 
 
+def group_with_problem(about: KubeObject) -> Iterable[ObjectKey]:
+    """The object itself, if it is a scaling group."""
+    return (key_of(about),) if isinstance(about, PodCliqueScalingGroup) else ()
+
+
 def set_with_problem(about: KubeObject) -> Iterable[ObjectKey]:
     """The set that reports the problem of a set, a scaling group or a gang."""
     if isinstance(about, PodCliqueSet):

@@ -20,6 +20,7 @@ from core_operator.watches.keys import (
     cliques_of_gang,
     gang_of,
     group_of,
+    group_with_problem,
     set_of,
     set_with_problem,
 )
@@ -195,6 +196,7 @@ class WatchTables:
             .owns(caches.cliques, GROUPS, delay=soon)
             .watches(caches.pods, group_of, when=self._during_update.step_done, delay=soon)
             .watches(caches.sets, self._related.groups_of_set, when=turn_changed, delay=soon)
+            .receives(self._context.problems.changed, group_with_problem)
         )
 
     def podcliqueset_status(self, builder: Builder) -> Builder:

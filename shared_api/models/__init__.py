@@ -20,6 +20,7 @@ from shared_api.models.meta import (
     Condition,
     KubeModel,
     KubeObject,
+    LastError,
     NamespacedName,
     ObjectMeta,
     OwnerReference,

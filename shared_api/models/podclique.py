@@ -111,7 +111,7 @@ class WorkloadStatus(KubeStatus):
     """What the statuses of sets, scaling groups and cliques share."""
 
     last_errors: LastErrors = ()
-    """Errors of the last reconciliation."""
+    """The current problem of the object, if it has one; the code is the reason in conditions."""
 
 
 class PodCliqueStatus(WorkloadStatus):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_operator.state.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.resources import PODS, SERVICES, Resource
 from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
@@ -23,6 +23,13 @@ async def until_told(person: Onlooker, about: str) -> None:
     await person.until(lambda: says("Ready") and says("Stalled"))
     assert not holds(person.get(SETS, "w"), "Ready")
     assert WORDS in await person.until_event("w", "ChildRefused")
+    [error] = person.one(SETS, "w").status["lastErrors"]
+    assert error["code"] == "ChildRefused"
+    assert about in error["description"]
+
+
+def has_no_errors(person: Onlooker, kind: Resource, name: str) -> bool:
+    return "lastErrors" not in person.one(kind, name).status
 
 
 async def test_a_gang_that_is_refused_is_told_of_until_the_set_is_changed(
@@ -78,8 +85,11 @@ async def test_what_only_a_scaling_group_is_refused_is_told_of_by_the_set(
             cliques = (clique("a"), clique("b"))
             await person.create(pcs("w", *cliques, podCliqueScalingGroups=[group]))
             await until_told(person, 'podcliques.grove.io "w-0-s-0-b"')
+            await person.until(lambda: not has_no_errors(person, GROUPS, "w-0-s"))
         await person.until_ready(2)
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await person.until(lambda: has_no_errors(person, SETS, "w"))
+        await person.until(lambda: has_no_errors(person, GROUPS, "w-0-s"))
 
 
 async def test_pods_that_a_policy_calls_invalid_are_made_once_it_is_gone(
@@ -90,5 +100,7 @@ async def test_pods_that_a_policy_calls_invalid_are_made_once_it_is_gone(
         async with enforced(core_cluster, person.namespace, Policy(PODS)):
             await person.create(pcs("w", clique("a", 2)))
             assert WORDS in await person.until_event("w-0-a", "PodsRefused")
+            await person.until(lambda: not has_no_errors(person, CLIQUES, "w-0-a"))
         await person.until_ready(2)
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
+        await person.until(lambda: has_no_errors(person, CLIQUES, "w-0-a"))

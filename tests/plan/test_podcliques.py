@@ -146,11 +146,22 @@ def test_autoscaling_is_handed_on_as_the_user_wrote_it() -> None:
 
 def test_template_metadata_is_handed_on_but_ours_wins() -> None:
     labels = {"team": "x", "app.kubernetes.io/part-of": "mine", "grove.io/base-podgang": "forged"}
-    annotations = {"note": "y", "grove.io/mnnvl-group": "rack", "grove.io/topology-name": "forged"}
-    made = rendered(pod_clique_set(clique("a", labels=labels, annotations=annotations)), "w-0-a")
+    made = rendered(pod_clique_set(clique("a", labels=labels)), "w-0-a")
     assert made.metadata.labels["team"] == "x"
     assert made.metadata.labels["app.kubernetes.io/part-of"] == "w"
     assert "grove.io/base-podgang" not in made.metadata.labels
+
+
+def test_labels_of_a_clique_under_our_prefix_are_kept_unless_core_owns_them() -> None:
+    labels = {"grove.io/team": "x", "grove.io/podgang": "forged"}
+    made = rendered(pod_clique_set(clique("a", labels=labels)), "w-0-a")
+    assert made.metadata.labels["grove.io/team"] == "x"
+    assert made.metadata.labels["grove.io/podgang"] == "w-0"
+
+
+def test_template_annotations_are_handed_on_without_the_topology() -> None:
+    annotations = {"note": "y", "grove.io/mnnvl-group": "rack", "grove.io/topology-name": "forged"}
+    made = rendered(pod_clique_set(clique("a", annotations=annotations)), "w-0-a")
     assert made.metadata.annotations == {"note": "y", "grove.io/mnnvl-group": "rack"}
 
 

@@ -141,7 +141,7 @@ def test_the_priority_class_is_in_the_hash() -> None:
         clique("a", 5),
         clique("a", 2, 1),
         clique("a", 2, spec={"roleName": "leader"}),
-        clique("a", 2, labels={"grove.io/podgang": "forged"}),
+        clique("a", 2, labels={"grove.io/podgang": "forged", "grove.io/team": "x"}),
         clique("a", 2, annotations={"grove.io/topology-name": "h100"}),
         clique("a", 2, spec={"autoScalingConfig": {"maxReplicas": 9}}),
     ],

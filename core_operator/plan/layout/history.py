@@ -1,8 +1,9 @@
 """The template hashes of a set, taken from its stored revisions.
 
 A ControllerRevision stores the templates and the hashes that they were given. Templates that equal
-stored ones keep the stored hashes, so an upgrade with another hash function replaces no pod. Only
-unknown templates get new hashes. A replica of a scaling group is replaced as a whole, so the hash
+stored ones keep the stored hashes, so an upgrade with another hash function replaces no pod. A
+revision without hashes has those of the algorithm that it names. Only unknown templates get new
+hashes. A replica of a scaling group is replaced as a whole, so the hash
 of its cliques covers all templates of the group.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core_operator.plan.layout.revisions import (
+    FIRST_ALGORITHM,
     content_hash,
     revision_hash,
     stored_template_hash,
@@ -47,26 +49,32 @@ def stored_revision(
         str(name): stored_template_hash(template, priority) for name, template in cliques.items()
     }
     given = _given_hashes(annotations.get(names.ANNOTATION_TEMPLATE_HASHES, ""))
+    algorithm = annotations.get(names.ANNOTATION_HASH_ALGORITHM, FIRST_ALGORITHM)
+    own = {
+        str(name): stored_template_hash(template, priority, algorithm)
+        for name, template in cliques.items()
+        if str(name) not in given
+    }
     return StoredRevision(
         number=number,
         digests=digests,
-        hashes={name: given.get(name, digest) for name, digest in digests.items()},
+        hashes={name: given[name] if name in given else own[name] for name in digests},
         set_hash=given.get("", "") or content_hash(data),
     )
 
 
 def template_hashes(pcs: PodCliqueSet, stored: Iterable[StoredRevision]) -> dict[str, str]:
     """Return the template hash of each clique of the set."""
-    newest = _newest_first(stored)
+    revisions = _current_first(pcs, stored)
     digests = _digests(pcs)
     together = _replaced_together(pcs)
-    return {name: _hash_of(name, together[name], digests, newest) for name in digests}
+    return {name: _hash_of(name, together[name], digests, revisions) for name in digests}
 
 
 def set_hash(pcs: PodCliqueSet, stored: Iterable[StoredRevision]) -> str:
     """Return the hash of all templates of the set."""
     digests = _digests(pcs)
-    for revision in _newest_first(stored):
+    for revision in _current_first(pcs, stored):
         if revision.digests == digests:
             return revision.set_hash
     return revision_hash(pcs)
@@ -89,9 +97,9 @@ def _hash_of(
     name: str,
     together: Sequence[str],
     digests: Mapping[str, str],
-    newest: Sequence[StoredRevision],
+    revisions: Sequence[StoredRevision],
 ) -> str:
-    for revision in newest:
+    for revision in revisions:
         if name in revision.hashes and all(
             revision.digests.get(other) == digests[other] for other in together
         ):
@@ -120,8 +128,13 @@ def _replaced_together(pcs: PodCliqueSet) -> dict[str, tuple[str, ...]]:
     return together
 
 
-def _newest_first(stored: Iterable[StoredRevision]) -> list[StoredRevision]:
-    return sorted(stored, key=lambda revision: -revision.number)
+def _current_first(pcs: PodCliqueSet, stored: Iterable[StoredRevision]) -> list[StoredRevision]:
+    """Return the revision that the pods have, then the others from the newest to the oldest.
+
+    The first algorithm stored one revision per spelling. Of those, the pods keep the one they have.
+    """
+    current = pcs.status.current_generation_hash if pcs.status else None
+    return sorted(stored, key=lambda found: (found.set_hash != current, -found.number))
 
 
 def _given_hashes(annotation: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from core_operator.plan.layout import naming
 from core_operator.plan.pods.pod_plan import owned_pods
 from core_operator.plan.statuses.breach import Health, Tolerance, breach_conditions
 from core_operator.plan.statuses.conditions import Availability, Observation, rendered
+from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.reasons import Blocker, pods_blocker
 from core_operator.plan.statuses.update_progress import TargetRevision, clique_progress
 from shared_api import names
@@ -57,10 +58,11 @@ def podclique_status(
         scheduled=counts.scheduled,
         serving=counts.scheduled - counts.failing,
     )
+    verdict = _verdict(podclique, live, gang, problem)
     status: JsonObject = {
         "conditions": rendered(
             (
-                *_verdict(podclique, live, gang, problem).conditions(observation),
+                *verdict.conditions(observation),
                 _scheduled(podclique, counts, observation),
                 *breach_conditions(health, policy.tolerance, observation),
             )
@@ -70,6 +72,7 @@ def podclique_status(
         "updatedReplicas": counts.updated,
         "scheduleGatedReplicas": counts.gated,
         "scheduledReplicas": counts.scheduled,
+        **last_errors(problem, verdict.blocker, before.last_errors, now),
     }
     if podclique.metadata.generation is not None:
         status["observedGeneration"] = podclique.metadata.generation

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.expansion import CliqueInstance, Expansion
 from core_operator.plan.statuses.conditions import Availability, Observation, find, rendered
+from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.podgang import GangSummary
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason, most_urgent
@@ -49,7 +50,8 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
     before = pcs.status or PodCliqueSetStatus()
     observation = Observation(now, before.conditions, pcs.metadata.generation)
     available, updated = _replicas(state.expansion, state.cliques)
-    conditions = [*_verdict(pcs, available, state).conditions(observation)]
+    verdict = _verdict(pcs, available, state)
+    conditions = [*verdict.conditions(observation)]
     if (topology := topology_condition(state.topology, observation)) is not None:
         conditions.append(topology)
     status: JsonObject = {
@@ -59,6 +61,7 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
         "updatedReplicas": updated,
         "hpaPodSelector": label_selector(naming.set_labels(pcs.metadata.name)),
         "podGangStatuses": _listed(before, state.gangs, now),
+        **last_errors(state.problem, verdict.blocker, before.last_errors, now),
     }
     if pcs.metadata.generation is not None:
         status["observedGeneration"] = pcs.metadata.generation

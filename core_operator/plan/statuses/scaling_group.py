@@ -9,6 +9,7 @@ from datetime import datetime
 
 from core_operator.plan.layout import naming
 from core_operator.plan.statuses.conditions import Availability, Observation, find, rendered
+from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason, known_reason, most_urgent
 from core_operator.plan.statuses.update_progress import GroupUpdate, group_progress
@@ -31,14 +32,18 @@ def scaling_group_status(
     cliques: Sequence[PodClique],
     now: datetime,
     update: GroupUpdate | None = None,
+    problem: Blocker | None = None,
 ) -> JsonObject:
-    """Return what core applies; `cliques` are the PodCliques that the group controls."""
+    """Return what core applies; `cliques` are the PodCliques that the group controls.
+
+    `problem` is a current failure to write them.
+    """
     replicas = _replicas(group, cliques)
     is_updating = update is not None and update.is_turn
     available = _count(group, replicas, is_available)
     before = group.status or PodCliqueScalingGroupStatus()
     observation = Observation(now, before.conditions, group.metadata.generation)
-    verdict = _verdict(group, replicas, available)
+    verdict = _verdict(group, replicas, available, problem)
     status: JsonObject = {
         "conditions": rendered(
             (
@@ -51,6 +56,7 @@ def scaling_group_status(
         "availableReplicas": available,
         "updatedReplicas": _count(group, replicas, lambda c: is_available(c) and is_updated(c)),
         "selector": _selector(group),
+        **last_errors(problem, verdict.blocker, before.last_errors, now),
     }
     if group.metadata.generation is not None:
         status["observedGeneration"] = group.metadata.generation
@@ -103,10 +109,13 @@ def _count(
 
 
 def _verdict(
-    group: PodCliqueScalingGroup, replicas: Mapping[str, tuple[PodClique, ...]], available: int
+    group: PodCliqueScalingGroup,
+    replicas: Mapping[str, tuple[PodClique, ...]],
+    available: int,
+    problem: Blocker | None,
 ) -> Availability:
     message = f"{available}/{group.spec.replicas} replicas available"
-    blocker = _blocker(group, replicas)
+    blocker = problem or _blocker(group, replicas)
     if blocker is not None:
         message = f"{message}; {blocker.message}"
     return Availability(

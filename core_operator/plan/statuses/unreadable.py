@@ -11,6 +11,7 @@ import msgspec
 from pydantic import ValidationError
 
 from core_operator.plan.statuses.conditions import Availability, Observation, rendered
+from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
 from shared_api.kube.unreadable import Unreadable
@@ -42,6 +43,7 @@ def unreadable_status(value: Unreadable, now: datetime) -> JsonObject | None:
         **{field: found[field] for field in _KEPT if field in found},
         "conditions": rendered([*conditions, *topology]),
         "observedGeneration": value.metadata.generation,
+        **last_errors(blocker, None, (), now),
     }
 
 
