@@ -203,8 +203,6 @@ def _next_command(gang: LooseObject, blocking: Stage | None) -> str:
     match blocking.name:
         case "selected" | "accepted" | "programmed":
             return "kubectl gang backends"
-        case "scheduled":
-            return "kubectl gang topology"
         case _:
             of_set = gang.metadata.labels.get(names.LABEL_PART_OF, gang.metadata.name)
             return f"kubectl gang tree {of_set} {where}"

@@ -106,6 +106,7 @@ AREAS = {
     "api": ("shared_api/", "crdgen/"),
     "installed": ("deploy/", "monitoring/", "Makefile"),
     "local": ("local_cluster/", "all_in_one/", "benchmarks/"),
+    "command line": ("gangctl/",),
 }
 CHECKED = frozenset(AREAS)
 # Names of figures of the benchmark: runs of different versions are compared by them.
@@ -125,6 +126,7 @@ _PACKAGES = (
     "all_in_one",
     "local_cluster",
     "benchmarks",
+    "gangctl",
 )
 
 
