@@ -167,13 +167,22 @@ def stages_of(gang: LooseObject, pods: Sequence[ListedPod]) -> tuple[Stage, ...]
         found.append(
             Stage(
                 stage,
-                entry.get("status", "Unknown"),
+                entry.get("status") or _unreported(stage, pods),
                 shown.get(stage, ""),
                 entry.get("reason", ""),
                 entry.get("message", ""),
             )
         )
     return tuple(found)
+
+
+def _unreported(stage: str, pods: Sequence[ListedPod]) -> str:
+    """Return the status of a stage without a condition.
+
+    Core sets Released only if the release had to wait: then ungated pods are the evidence.
+    """
+    is_ungated = bool(pods) and not any(pod.spec.scheduling_gates for pod in pods)
+    return "True" if stage == "released" and is_ungated else "Unknown"
 
 
 def _since(gang: LooseObject, blocking: Stage | None) -> str:

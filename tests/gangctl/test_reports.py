@@ -183,3 +183,9 @@ def test_json_and_yaml_have_the_same_values() -> None:
 def test_durations_are_written_as_kubectl_writes_them() -> None:
     shown = [span(seconds) for seconds in (5, 119, 120, 252, 900, 10_800, 100_000, 200_000)]
     assert shown == ["5s", "119s", "2m", "4m12s", "15m", "3h", "27h", "2d"]
+
+
+def test_a_gang_that_was_released_at_once_has_no_condition_and_counts_as_released() -> None:
+    found = conditions(*PASSED[:-1], Scheduled=("Unschedulable", MESSAGE))
+    text, _ = why(snapshot(gangs=[a_gang("training", 12, "Pending", found)]))
+    assert "✓ released  ✗ scheduled 0/12" in text
