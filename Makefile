@@ -76,6 +76,7 @@ reference: $(STAMP) ## Generate docs/reference/ and deploy/monitoring/ from mode
 	@$(PY) -m tests.docs.api_page
 	@$(PY) -m tests.docs.capabilities_page
 	@$(PY) -m tests.docs.watches_page
+	@$(PY) -m tests.docs.cli_page
 	@$(PY) -m tests.docs.navigation
 	@$(PY) -m monitoring
 

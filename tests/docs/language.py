@@ -111,6 +111,7 @@ AREAS = {
     "api": ("shared_api/", "crdgen/"),
     "installed": ("deploy/", "monitoring/", "Makefile"),
     "local": ("local_cluster/", "all_in_one/", "benchmarks/"),
+    "command line": ("gangctl/",),
 }
 CHECKED = frozenset(AREAS)
 # Names of figures of the benchmark: runs of different versions are compared by them.
@@ -130,6 +131,7 @@ _PACKAGES = (
     "all_in_one",
     "local_cluster",
     "benchmarks",
+    "gangctl",
 )
 
 

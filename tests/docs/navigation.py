@@ -21,6 +21,7 @@ SECTIONS = {
     "Workloads": ("topology", "startup-order", "autoscaling", "updates", "resource-sharing"),
     "Operating": (
         "operating",
+        "cli",
         "monitoring",
         "performance",
         "security",

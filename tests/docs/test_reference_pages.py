@@ -3,7 +3,7 @@
 from backend_controllers import registry
 from crdgen.kinds import KINDS
 from shared_api import names
-from tests.docs import api_page, capabilities_page, settings_pages, watches_page
+from tests.docs import api_page, capabilities_page, cli_page, settings_pages, watches_page
 from tests.docs.capabilities_page import MEANINGS
 from tests.docs.exploration import choices, dialects
 
@@ -66,3 +66,7 @@ def test_every_row_of_the_watches_is_explained() -> None:
         relation, source, keys, when, *_ = (cell.strip() for cell in row.strip("|").split("|"))
         assert all((relation, source.strip("`"), keys, when)), row
         assert "<lambda>" not in row
+
+
+def test_the_page_of_the_command_line_is_current() -> None:
+    assert cli_page.PAGE.read_text() == cli_page.render(), "run: make reference"

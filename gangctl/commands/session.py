@@ -1,0 +1,75 @@
+"""What all verbs share: options, errors as messages, output, exit codes.
+
+It owns the way from a verb to its exit code. No exception of the API reaches the user as a
+traceback: the message names the server's answer, and the exit code is 3.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import msgspec
+import typer
+from rich.console import Console
+
+from gangctl.rendering import OutputFormat, encoded, plain, renderable
+from gangctl.reports.view import Verdict, View
+from shared_api.kube.errors import KubeError
+
+T = TypeVar("T")
+
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace. Defaults to that of the context."),
+]
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Objects of all namespaces.")
+]
+Output = Annotated[
+    OutputFormat, typer.Option("--output", "-o", help="Text for people, or JSON or YAML.")
+]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option("--kubeconfig", help="Path of the kubeconfig. Defaults to $KUBECONFIG."),
+]
+Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; an error of the API ends the program with code 3."""
+    try:
+        return asyncio.run(work)
+    except* KubeError as errors:
+        fail(str(_first(errors)))
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+def fail(message: str) -> NoReturn:
+    """Print an error and exit with code 3."""
+    sys.stderr.write(f"error: {message}\n")
+    raise typer.Exit(Verdict.ERROR)
+
+
+def finish(
+    report: msgspec.Struct, output: OutputFormat, view: Callable[[], View], verdict: Verdict
+) -> NoReturn:
+    """Print a report and exit with the code of its verdict."""
+    show(report, output, view)
+    raise typer.Exit(verdict)
+
+
+def show(report: msgspec.Struct, output: OutputFormat, view: Callable[[], View]) -> None:
+    """Print a report: with colours on a terminal, plain elsewhere."""
+    if output is not OutputFormat.TEXT:
+        sys.stdout.write(encoded(report, output))
+    elif sys.stdout.isatty():
+        Console().print(renderable(view()))
+    else:
+        sys.stdout.write(plain(view()))

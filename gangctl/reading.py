@@ -1,0 +1,248 @@
+"""Reads a `Snapshot` from the API server with the user's kubeconfig: one list per kind, in parallel.
+
+It owns the choice of context and namespace, and the discovery of the schedulers' own kinds. A list
+that the user may not read, or that the cluster does not serve, does not fail the command: the
+snapshot names it. Nothing here writes to the cluster.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from gangctl.snapshot import (
+    BACKENDS,
+    BINDINGS,
+    CLIQUES,
+    GANGS,
+    GROUPS,
+    SETS,
+    ListedLease,
+    ListedNode,
+    ListedPod,
+    SchedulerObject,
+    Snapshot,
+)
+from shared_api.kube.access import from_environment, from_kubeconfig
+from shared_api.kube.client import Client
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.errors import Forbidden, KubeError, NotFound
+from shared_api.kube.resources import LEASES, NODES, PODS, Resource
+from shared_api.runtime.clock import SYSTEM, Clock
+
+T = TypeVar("T")
+
+USER_AGENT = "kubectl-gang"
+# Larger pages than a controller uses: a person waits for the last one.
+_PAGE = 2500
+_SCHEDULING = "scheduling."
+
+
+class Part(StrEnum):
+    """What a command needs; sets, gangs and pods are always read."""
+
+    CLIQUES = "cliques"
+    GROUPS = "groups"
+    BACKENDS = "backends"
+    CAPACITY = "capacity"
+    """Nodes, and the pods of all namespaces."""
+    SCHEDULER_OBJECTS = "scheduler objects"
+    BINDINGS = "bindings"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which cluster and namespace a command is about."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+    all_namespaces: bool = False
+    clock: Clock = field(default=SYSTEM)
+
+    @property
+    def scope(self) -> str | None:
+        """Return the namespace to list; None for all."""
+        return None if self.all_namespaces else self.home
+
+    @property
+    def home(self) -> str:
+        """Return the namespace of the command: the option, the context's, or default."""
+        return self.namespace or _namespace_of(self._paths(), self.context) or "default"
+
+    def client(self) -> Client:
+        """Return a client that is not open yet."""
+        if self.kubeconfig is None and "KUBECONFIG" not in os.environ and self.context is None:
+            return Client(from_environment(), user_agent=USER_AGENT)
+        paths = os.pathsep.join(map(str, self._paths()))
+        return Client(from_kubeconfig(paths, self.context), user_agent=USER_AGENT)
+
+    def _paths(self) -> list[Path]:
+        named = self.kubeconfig or os.environ.get("KUBECONFIG")
+        if not named:
+            return [Path.home() / ".kube" / "config"]
+        return [Path(path) for path in named.split(os.pathsep) if path]
+
+
+def _namespace_of(paths: Sequence[Path], context: str | None) -> str | None:
+    """Return the namespace of a context; the first file that names something wins."""
+    contexts: dict[str, str | None] = {}
+    for path in paths:
+        with contextlib.suppress(OSError, yaml.YAMLError):
+            content = yaml.safe_load(path.read_text()) or {}
+            context = context or content.get("current-context")
+            for entry in content.get("contexts") or ():
+                contexts.setdefault(entry["name"], (entry.get("context") or {}).get("namespace"))
+    return contexts.get(context or "")
+
+
+@contextlib.asynccontextmanager
+async def connected(target: Target) -> AsyncIterator[Client]:
+    """Open the client of a target."""
+    async with target.client() as client:
+        yield client
+
+
+async def read(client: Client, target: Target, parts: frozenset[Part]) -> Snapshot:
+    """Read what a command needs, one list per kind."""
+    return await _Reader(client, target.scope).read(parts, target.clock)
+
+
+_Call = Callable[[], Coroutine[Any, Any, Sequence[Any]]]
+
+
+class _Reader:
+    def __init__(self, client: Client, scope: str | None) -> None:
+        self._client = client
+        self._scope = scope
+        self._unread: dict[str, str] = {}
+
+    async def read(self, parts: frozenset[Part], clock: Clock) -> Snapshot:
+        """Start all lists at once, and wait for them."""
+        wanted: dict[str, _Call] = {
+            "gangs": lambda: self._list(GANGS, LooseObject, self._scope),
+            "pods": lambda: self._pods(everywhere=Part.CAPACITY in parts),
+        }
+        optional: dict[Part, tuple[str, _Call]] = {
+            Part.CLIQUES: ("cliques", lambda: self._list(CLIQUES, LooseObject, self._scope)),
+            Part.GROUPS: ("groups", lambda: self._list(GROUPS, LooseObject, self._scope)),
+            Part.BINDINGS: ("bindings", lambda: self._list(BINDINGS, LooseObject)),
+            Part.SCHEDULER_OBJECTS: ("scheduler_objects", self._scheduler_objects),
+        }
+        wanted |= {name: call for part, (name, call) in optional.items() if part in parts}
+        if Part.BACKENDS in parts:
+            wanted["backends"] = lambda: self._list(BACKENDS, LooseObject)
+            wanted["leases"] = self._leases
+        if Part.CAPACITY in parts:
+            wanted["nodes"] = lambda: self._list(NODES, ListedNode)
+        async with asyncio.TaskGroup() as group:
+            # Sets are what all verbs are about: without them there is no report.
+            sets = group.create_task(self._required(SETS))
+            tasks = {name: group.create_task(call()) for name, call in wanted.items()}
+        found = {name: task.result() for name, task in tasks.items()}
+        return Snapshot(clock.utc(), sets=sets.result(), unread=self._unread, **found)
+
+    async def _required(self, resource: Resource) -> list[LooseObject]:
+        return await self._all(resource, LooseObject, self._scope)
+
+    async def _list(self, resource: Resource, into: type[T], scope: str | None = None) -> list[T]:
+        try:
+            return await self._all(resource, into, scope)
+        except (Forbidden, NotFound) as error:
+            self._unread[resource.plural] = str(error)
+            return []
+
+    async def _all(self, resource: Resource, into: type[T], scope: str | None) -> list[T]:
+        found: list[T] = []
+        pages = self._client.pages(
+            resource, scope if resource.namespaced else None, into=into, limit=_PAGE
+        )
+        async for page in pages:
+            found += page.items
+        return found
+
+    async def _pods(self, *, everywhere: bool) -> list[ListedPod]:
+        found = await self._list(PODS, ListedPod, None if everywhere else self._scope)
+        if PODS.plural in self._unread and everywhere and self._scope is not None:
+            # Without the pods of others free capacity is unknown, and the rest can be reported.
+            with contextlib.suppress(Forbidden):
+                found = await self._all(PODS, ListedPod, self._scope)
+        return found
+
+    async def _leases(self) -> list[ListedLease]:
+        return await self._list(LEASES, ListedLease)
+
+    async def _scheduler_objects(self) -> list[SchedulerObject]:
+        """Read the objects of all kinds that schedulers keep for groups of pods."""
+        found: list[SchedulerObject] = []
+        for resource in await self._scheduler_kinds():
+            items = await self._list(resource, LooseObject, self._scope)
+            for item in items:
+                owners = tuple(owner.uid for owner in item.metadata.owner_references)
+                state = str(item.status.get("phase") or _first_condition(item))
+                found.append(SchedulerObject(resource.kind, item.metadata.name, owners, state))
+        return found
+
+    async def _scheduler_kinds(self) -> list[Resource]:
+        groups = msgspec.json.decode(await self._client.raw("/apis"), type=_Groups).groups
+        kinds: list[Resource] = []
+        for group in groups:
+            if not group.name.startswith(_SCHEDULING):
+                continue
+            seen: set[str] = set()
+            for version in group.versions:
+                with contextlib.suppress(KubeError):
+                    path = f"/apis/{group.name}/{version.version}"
+                    listed = msgspec.json.decode(await self._client.raw(path), type=_Kinds)
+                    for kind in listed.resources:
+                        # Every version shows the same objects.
+                        if kind.is_for_groups and kind.name not in seen:
+                            seen.add(kind.name)
+                            kinds.append(
+                                Resource(group.name, version.version, kind.name, kind.kind)
+                            )
+        return kinds
+
+
+def _first_condition(item: LooseObject) -> str:
+    for entry in item.status.get("conditions") or ():
+        return f"{entry.get('type')}={entry.get('status')}"
+    return ""
+
+
+class _Version(msgspec.Struct):
+    version: str
+
+
+class _Group(msgspec.Struct):
+    name: str
+    versions: list[_Version] = []
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group] = []
+
+
+class _Kind(msgspec.Struct):
+    name: str
+    kind: str
+    namespaced: bool = False
+    verbs: list[str] = []
+
+    @property
+    def is_for_groups(self) -> bool:
+        return self.namespaced and "list" in self.verbs and self.kind.endswith(_GROUP_KINDS)
+
+
+class _Kinds(msgspec.Struct):
+    resources: list[_Kind] = []
+
+
+_GROUP_KINDS = ("PodGroup", "Workload")

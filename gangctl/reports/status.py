@@ -1,0 +1,142 @@
+"""`status`: one row per PodCliqueSet, with the reason why it waits.
+
+It owns the summary of a set and the order of verdicts. A set that requires manual action is
+listed first, then those that wait, the longest first.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import msgspec
+
+from gangctl.reports.capacity import requests_or_nothing
+from gangctl.reports.view import Grid, Line, Verdict, View, age, gpus, queue_of
+from gangctl.snapshot import Snapshot, condition
+from shared_api import names
+from shared_api.kube.codec import LooseObject
+from shared_api.kube.quantities import written
+
+
+class SetRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One PodCliqueSet."""
+
+    namespace: str
+    name: str
+    verdict: Verdict
+    replicas: int
+    available: int
+    pods: int
+    ready_pods: int
+    gpus: str
+    """GPUs that its pods request; unknown if pods were not read."""
+    backends: tuple[str, ...]
+    queue: str
+    waiting_since: str
+    reason: str
+    message: str
+
+
+class StatusReport(msgspec.Struct, frozen=True, rename="camel"):
+    """All sets of a namespace or of the cluster."""
+
+    taken_at: str
+    verdict: Verdict
+    sets: tuple[SetRow, ...]
+    ages: tuple[str, ...]
+    """How long each set has waited, as text."""
+
+
+def status_report(snapshot: Snapshot) -> StatusReport:
+    """Return the state of every set in the snapshot."""
+    rows = sorted((_row(snapshot, item) for item in snapshot.sets), key=_order)
+    return StatusReport(
+        snapshot.now.isoformat(timespec="seconds"),
+        max((row.verdict for row in rows), default=Verdict.FINE),
+        tuple(rows),
+        tuple(age(row.waiting_since, snapshot.now) for row in rows),
+    )
+
+
+def set_verdict(item: LooseObject) -> Verdict:
+    """Return whether a set is fine, waits, or requires manual action."""
+    if condition(item, names.CONDITION_STALLED).get("status") == "True":
+        return Verdict.MANUAL_ACTION
+    wanted, available = counts(item)
+    ready = condition(item, names.CONDITION_READY)
+    # Grove's own operator sets no condition Ready; there the counts decide.
+    is_fine = ready.get("status") == "True" if ready else available >= wanted
+    return Verdict.FINE if is_fine else Verdict.WAITING
+
+
+def counts(item: LooseObject) -> tuple[int, int]:
+    """Return desired and available replicas of a set."""
+    return int(item.spec.get("replicas", 1)), int(item.status.get("availableReplicas", 0))
+
+
+def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
+    key = item.metadata.namespace, item.metadata.name
+    pods = [pod for pod in snapshot.pods_of_set.get(key, ()) if pod.is_live]
+    gangs = snapshot.gangs_of_set.get(key, ())
+    found = {gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "") for gang in gangs}
+    used = sum((gpus(requests_or_nothing(pod.spec)) for pod in pods), Fraction(0))
+    verdict = set_verdict(item)
+    ready = condition(item, names.CONDITION_READY)
+    wanted, available = counts(item)
+    is_unknown = "pods" in snapshot.unread and not snapshot.pods
+    return SetRow(
+        *key,
+        verdict,
+        wanted,
+        available,
+        len(pods),
+        sum(pod.is_ready for pod in pods),
+        "unknown" if is_unknown else written(used),
+        tuple(sorted(found - {""})),
+        queue_of(item.metadata.labels, item.metadata.annotations),
+        "" if verdict is Verdict.FINE else _since(item),
+        ready.get("reason", ""),
+        "" if verdict is Verdict.FINE else ready.get("message", ""),
+    )
+
+
+def _since(item: LooseObject) -> str:
+    ready = condition(item, names.CONDITION_READY)
+    return ready.get("lastTransitionTime") or item.metadata.creation_timestamp
+
+
+def _order(row: SetRow) -> tuple[int, str, str, str]:
+    return -row.verdict, row.waiting_since, row.namespace, row.name
+
+
+def status_view(report: StatusReport, *, all_namespaces: bool) -> View:
+    """Return a table with one row per set."""
+    if not report.sets:
+        return [Line("No PodCliqueSets found.")]
+    headings: tuple[str, ...] = (
+        "NAME",
+        "READY",
+        "PODS",
+        "GPUS",
+        "BACKEND",
+        "QUEUE",
+        "WAITING",
+        "WHY",
+    )
+    rows = [_cells(row, waited) for row, waited in zip(report.sets, report.ages, strict=True)]
+    if all_namespaces:
+        headings = ("NAMESPACE", *headings)
+        rows = [(row.namespace, *cells) for row, cells in zip(report.sets, rows, strict=True)]
+    return [Grid(headings, rows, [row.verdict for row in report.sets])]
+
+
+def _cells(row: SetRow, waited: str) -> Sequence[str]:
+    return (
+        row.name,
+        f"{row.available}/{row.replicas}",
+        f"{row.ready_pods}/{row.pods}",
+        row.gpus,
+        ",".join(row.backends) or "-",
+        row.queue or "-",
+        waited or "-",
+        row.message or "-",
+    )
