@@ -111,7 +111,9 @@ async def test_a_copy_is_made_anew_alone_while_enough_others_are_left(stage: Sta
     await sicken(stage, "gt5-0-sg-1-b", "0")
     await stage.until(
         lambda: (
-            said(stage, "gt5").get("message", "").startswith("replica 1 of gt5-0-sg is terminated at ")
+            said(stage, "gt5")
+            .get("message", "")
+            .startswith("replica 1 of gt5-0-sg is terminated at ")
         )
     )
     await until_new(stage, "gt5", before, "gt5-0-sg-1-b", "gt5-0-sg-1-c")
