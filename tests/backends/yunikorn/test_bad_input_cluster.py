@@ -74,9 +74,9 @@ async def test_a_gang_that_its_queue_has_no_room_for_says_so_with_the_numbers(
 @pytest.mark.parametrize(
     ("queue", "why"),
     [
-        ("root.with@sign", "puts it on pods as a label"),
-        (f"root.{'q' * 60}", "puts it on pods as a label"),
-        ("root", "takes no gangs itself"),
+        ("root.with@sign", "uses it as a label value"),
+        (f"root.{'q' * 60}", "uses it as a label value"),
+        ("root", "accepts no gangs itself"),
     ],
 )
 async def test_a_queue_that_can_be_no_label_is_refused(stage: Stage, queue: str, why: str) -> None:
