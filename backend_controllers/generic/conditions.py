@@ -12,7 +12,7 @@ import msgspec
 from pydantic import JsonValue
 
 from shared_api.models import JsonObject
-from shared_api.truncation import truncated
+from shared_api.truncation import without_middle
 
 MESSAGE_LIMIT = 1024
 
@@ -54,7 +54,7 @@ class ReportedCondition(msgspec.Struct, frozen=True, gc=False):
             "type": self.kind,
             "status": self.status,
             "reason": self.reason,
-            "message": truncated(self.message, MESSAGE_LIMIT),
+            "message": without_middle(self.message, MESSAGE_LIMIT),
             "lastTransitionTime": changed if isinstance(changed, str) else moment(changed),
         }
         if self.generation is not None:

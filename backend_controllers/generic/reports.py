@@ -26,7 +26,7 @@ from backend_controllers.generic.gang_results import GangResult, Stage
 from shared_api import names
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus, ObservedPodPreparation
 from shared_api.models import JsonObject, PodGangPhase, PodPreparation
-from shared_api.truncation import truncated
+from shared_api.truncation import without_middle
 
 REASON_ACCEPTED = names.CONDITION_ACCEPTED
 REASON_NOT_ACCEPTED = "NotAccepted"
@@ -144,7 +144,7 @@ def urgency(previous: ObservedPodGangStatus | None, report: GangReport) -> Write
             return WriteUrgency.NOW
         if condition.reason != wanted.reason:
             found = WriteUrgency.SOON
-        elif condition.message != truncated(wanted.message, MESSAGE_LIMIT):
+        elif condition.message != without_middle(wanted.message, MESSAGE_LIMIT):
             is_written = not report.message or condition.message.endswith(f": {report.message}")
             is_new = wanted.kind == names.CONDITION_SCHEDULED and not (wanted.holds or is_written)
             found = max(found, WriteUrgency.MESSAGE if is_new else WriteUrgency.LATER)

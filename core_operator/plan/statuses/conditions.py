@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
 from shared_api.models import Condition
-from shared_api.truncation import truncated
+from shared_api.truncation import without_middle
 
 _MESSAGE_LIMIT = 1024
 
@@ -43,7 +43,7 @@ class Observation:
             type=kind,
             status=status,
             reason=reason,
-            message=truncated(message, _MESSAGE_LIMIT),
+            message=without_middle(message, _MESSAGE_LIMIT),
             last_transition_time=self.now.replace(microsecond=0),
             **({} if self.generation is None else {"observed_generation": self.generation}),
         )

@@ -16,7 +16,7 @@ from core_operator.plan.pods.startup_order import awaited_cliques
 from shared_api import names
 from shared_api.kube.pods import ContainerStatus, Pod
 from shared_api.models import Condition, PodGang
-from shared_api.truncation import truncated
+from shared_api.truncation import without_middle
 
 _INSUFFICIENT = re.compile(r"Insufficient ([A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?)")
 # kube-scheduler writes the number of nodes before the causes, and about preemption after them.
@@ -25,7 +25,9 @@ _PREEMPTION = re.compile(r"\.? (?:preemption|no new claims to deallocate).*$", r
 _TAINT = re.compile(r"untolerated taint(?:\(s\))? ?\{?([A-Za-z0-9][^:,}\s]*)")
 _GATED_REASON = "SchedulingGated"
 _NOT_SCHEDULED = "not scheduled: "
-_CAUSE_LIMIT = 120
+# A condition has 1,024 characters. One cause leaves some for the numbers in front of it.
+_CAUSE_LIMIT = 900
+_POD_CAUSE_LIMIT = 300
 _CAUSES = 3
 
 
@@ -200,13 +202,13 @@ def _scheduling_cause(pod: Pod) -> str:
         return ""
     if not condition.message:
         return ""
-    cause = scheduling_cause(condition.message)
+    cause = scheduling_cause(condition.message, _POD_CAUSE_LIMIT)
     # A message with this pod's name is no cause that pods share: this one waits for the others.
     is_personal = cause.startswith(_NOT_SCHEDULED) and pod.metadata.name in condition.message
     return "" if is_personal else cause
 
 
-def scheduling_cause(message: str) -> str:
+def scheduling_cause(message: str, limit: int = _CAUSE_LIMIT) -> str:
     """Return what is insufficient by a scheduler's message, or the message shortened."""
     insufficient = sorted(set(_INSUFFICIENT.findall(message)))
     if insufficient:
@@ -215,7 +217,7 @@ def scheduling_cause(message: str) -> str:
     if taints:
         return f"with untolerated taint {' or '.join(taints)}"
     short = _PREEMPTION.sub("", _NODES.sub("", message))
-    return f"{_NOT_SCHEDULED}{_cut(short).rstrip('.')}"
+    return f"{_NOT_SCHEDULED}{_cut(short, limit).rstrip('.')}"
 
 
 def _container_cause(pod: Pod) -> str:
@@ -262,8 +264,8 @@ def known_reason(reason: str, otherwise: BlockingReason) -> BlockingReason:
         return otherwise
 
 
-def _cut(text: str) -> str:
-    return truncated(" ".join(text.split()), _CAUSE_LIMIT)
+def _cut(text: str, limit: int = _CAUSE_LIMIT) -> str:
+    return without_middle(" ".join(text.split()), limit)
 
 
 def most_urgent(found: Iterable[Blocker]) -> Blocker | None:
