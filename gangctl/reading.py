@@ -40,7 +40,7 @@ from shared_api.runtime.clock import SYSTEM, Clock
 T = TypeVar("T")
 
 USER_AGENT = "kubectl-gang"
-# Larger pages than a controller uses: a person waits for the last one.
+# Larger pages than a controller uses: the user waits for the last one.
 _PAGE = 2500
 _SCHEDULING = "scheduling."
 

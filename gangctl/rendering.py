@@ -1,6 +1,6 @@
 """Prints views and reports: colours on a terminal, plain text elsewhere, JSON and YAML on request.
 
-It is the only module that knows rich. Plain text has the same words as the terminal, unwrapped and
+It is the only module that knows rich. Plain text has the same content as the terminal, unwrapped and
 without trailing spaces, so that other programs can read it.
 """
 
