@@ -118,7 +118,8 @@ async def test_a_set_whose_pod_group_the_podgrouper_made_first_says_what_to_do(
             def told() -> str:
                 return str(condition(person.get(SETS, "w"), "Ready").get("message"))
 
-            await person.until(lambda: "KAI's podgrouper creates" in told(), SECONDS)
+            await person.until(lambda: "is not owned by PodGang w-0" in told(), SECONDS)
+            assert "KAI's podgrouper creates" in programmed(person)["message"]
             assert "delete the PodGroup" in programmed(person)["message"]
             assert programmed(person)["reason"] == "Conflict"
             await backend.until_total("backend_conflicts_total", 3)
