@@ -1,7 +1,8 @@
 """Status of a PodCliqueScalingGroup: counts of its replicas, and its conditions.
 
-A replica counts once all its PodCliques exist and each has its minimum. Everything is read from
-the status of the PodCliques, never from pods.
+A replica counts once all its PodCliques exist and each has its minimum. That is read from the
+status of the PodCliques. Whether a replica is updated is read from its pods: it must be right from
+the moment the set changes, and the statuses of PodCliques are written a little later.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +50,24 @@ def scaling_group_status(
         "replicas": group.spec.replicas,
         "scheduledReplicas": _count(group, replicas, is_scheduled),
         "availableReplicas": available,
-        "updatedReplicas": _count(group, replicas, lambda c: is_available(c) and is_updated(c)),
+        "updatedReplicas": _updated(group, replicas, update),
         "selector": _selector(group),
     }
     if group.metadata.generation is not None:
         status["observedGeneration"] = group.metadata.generation
     return status | group_progress(before, update, now)
+
+
+def _updated(
+    group: PodCliqueScalingGroup,
+    replicas: Mapping[str, tuple[PodClique, ...]],
+    update: GroupUpdate | None,
+) -> int:
+    if update is None:
+        return _count(group, replicas, lambda c: is_available(c) and is_updated(c))
+    outdated = {one.index for one in update.facts.replicas if not one.is_updated}
+    current = {index: of for index, of in replicas.items() if int(index) not in outdated}
+    return _count(group, current, is_available)
 
 
 def is_available(clique: PodClique | None) -> bool:
