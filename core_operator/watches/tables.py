@@ -65,6 +65,7 @@ class WatchTables:
             builder.for_(caches.sets, when=more_than_status)
             .for_(caches.sets, when=turn_changed)
             .owns(caches.cliques, SETS, when=deleted_or_changed)
+            .watches(caches.cliques, set_of, when=predicates.left_zero)
             .owns(caches.groups, SETS, when=deleted_or_changed)
             .owns(caches.services, SETS, when=deleted_or_changed)
             .owns(caches.revisions, SETS, when=predicates.is_deleted)

@@ -200,7 +200,7 @@ def group_facts(
     minimums: dict[str, int] = {}
     for instance in instances:
         if instance.group is not None and instance.group_index is not None:
-            minimums[instance.group.name] = instance.group.config.min_available
+            minimums[instance.group.name] = instance.group.minimum
             found[instance.group.name][instance.group_index].append(look(instance))
     return tuple(
         GroupFacts(

@@ -90,7 +90,7 @@ def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodCl
                 return False
         else:
             name, index = instance.group.name, instance.group_index or 0
-            minimum[name] = instance.group.config.min_available
+            minimum[name] = instance.group.minimum
             of_group = replicas.setdefault(name, {})
             of_group[index] = of_group.get(index, True) and up
     return all(sum(of_group.values()) >= minimum[name] for name, of_group in replicas.items())

@@ -122,9 +122,7 @@ def _verdict(
     blocker = _blocker(group, replicas)
     if blocker is not None:
         message = f"{message}; {blocker.message}"
-    return Availability(
-        ready=available >= group.spec.min_available, message=message, blocker=blocker
-    )
+    return Availability(ready=available >= group.spec.minimum, message=message, blocker=blocker)
 
 
 def _blocker(
@@ -160,7 +158,7 @@ def _breached(
     is_updating: bool,
 ) -> Condition:
     whole = _count(group, replicas, lambda clique: not _is_breached(clique))
-    breached = whole < group.spec.min_available
+    breached = whole < group.spec.minimum
     reason = names.REASON_SUFFICIENT_AVAILABLE_PCSG
     if is_updating:
         reason = names.REASON_UPDATE_IN_PROGRESS
@@ -170,7 +168,7 @@ def _breached(
         names.CONDITION_MIN_AVAILABLE_BREACHED,
         holds=None if is_updating else breached,
         reason=reason,
-        message=f"{whole} replicas meet their minimum, minimum {group.spec.min_available}",
+        message=f"{whole} replicas meet their minimum, minimum {group.spec.minimum}",
     )
 
 
