@@ -220,7 +220,7 @@ KINDS = (
             Column("Reason", _condition(names.CONDITION_SCHEDULED, "reason")),
             AGE,
             Column("Backend", f".metadata.labels.{_BACKEND}"),
-            _count("BindFailures", ".status.bindAttempt.failures"),
+            Column("BindFailures", ".status.bindAttempt.failures", "integer", wide=True),
             Column("RetryAt", ".status.bindAttempt.retryAt", wide=True),
             Column("Initialized", _condition(names.CONDITION_INITIALIZED, "status"), wide=True),
             Column("Programmed", _condition(names.CONDITION_PROGRAMMED, "status"), wide=True),

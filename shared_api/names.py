@@ -169,6 +169,7 @@ REASON_INSUFFICIENT_AVAILABLE_PCSG = "InsufficientAvailablePodCliqueScalingGroup
 REASON_SUFFICIENT_AVAILABLE_PCSG = "SufficientAvailablePodCliqueScalingGroupReplicas"
 REASON_GANG_TERMINATION_ACTIVE = "GangTerminationActive"
 REASON_MIN_AVAILABLE_NEVER_MET = "MinAvailableNotMetYet"
+REASON_SCALED_TO_ZERO = "ScaledToZero"
 REASON_MIN_AVAILABLE_RECOVERING = "MinAvailableRecovering"
 
 # Reasons of SchedulerTopologyDrift.

@@ -100,10 +100,11 @@ class PodCliqueSetReconciler:
         for gang in expansion.gangs:
             # A gang and its PodCliques are written together: the first gangs are complete and being
             # scheduled while the last ones are still being created.
-            if self._view.gang(gang.name, pcs) is None:
+            wanted = self._view.wanted_gang(pcs, gang)
+            if wanted.cliques and self._view.gang(gang.name, pcs) is None:
                 choice = self._view.first_choice(pcs, gang)
-                placement = wanted_placement(pcs, gang, topology)
-                yield Wanted(self._gangs, gang_manifest(pcs, gang, choice, placement))
+                placement = wanted_placement(pcs, wanted, topology)
+                yield Wanted(self._gangs, gang_manifest(pcs, wanted, choice, placement))
             yield from self._standalone(pcs, gang)
             if gang.base is None:
                 yield Wanted(self._services, headless_service(pcs, gang.pcs_index))

@@ -16,7 +16,7 @@ from core_operator.context import CoreContext
 from core_operator.controllers.statuses import status_of
 from core_operator.plan.bind_timeout import BindPlan
 from core_operator.plan.layout.expansion import GangInstance, gang_named
-from core_operator.plan.placement.gang_placement import current_placement
+from core_operator.plan.placement.gang_placement import kept_placement
 from core_operator.plan.pods.gang_pods import has_ungated_pod, released_on
 from core_operator.plan.release import (
     WaitingFor,
@@ -80,6 +80,11 @@ class PodGangReconciler:
         if instance is None:
             # It is about to be deleted with its replica.
             return None
+        instance = self._view.wanted_gang(pcs, instance)
+        if not instance.cliques:
+            # All of it is scaled to zero. Its set creates it again, whole, when it is scaled up.
+            await self._applier.delete(self._gangs, found, Behalf(key, identity(kinds.SETS, pcs)))
+            return None
         snapshot = self._snapshot(found.object, pcs, instance)
         with reporting_refusals(self._context, RefusalReport(found.object, pcs)):
             return await self._take_steps(found, snapshot, instance)
@@ -141,7 +146,8 @@ class PodGangReconciler:
             release = plan_release(gang, groups, record, base)
         begun = has_ungated_pod(groups)
         choice = self._view.choice(pcs, current, released=begun)
-        placement = current_placement(gang) if begun else self._view.placement(pcs, instance)
+        wanted = self._view.placement(pcs, instance)
+        placement = kept_placement(gang, wanted) if begun else wanted
         return GangSnapshot(gang, pcs, cliques, groups, choice, record, release, placement, base)
 
     def _filling_delay(self, key: ObjectKey, snapshot: GangSnapshot) -> float:

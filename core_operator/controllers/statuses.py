@@ -173,7 +173,7 @@ class PodCliqueSetStatusReconciler:
             (self._view.gang(gang.name, pcs), gang) for gang in self._view.expansion(pcs).gangs
         )
         gangs = (
-            (gang, wanted_placement(pcs, wanted, topology))
+            (gang, wanted_placement(pcs, self._view.wanted_gang(pcs, wanted), topology))
             for gang, wanted in found
             if gang is not None
         )

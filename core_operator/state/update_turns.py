@@ -103,15 +103,15 @@ class Updates:
 
     def group_update(self, pcs: PodCliqueSet, name: str) -> GroupUpdate | None:
         """Return the update of a scaling group."""
-        facts = self.group(pcs, name)
-        instances = cliques_of_group(self._view.expansion(pcs), name)
-        if facts is None or not instances:
+        found = (group for group in self._view.expansion(pcs).groups if group.name == name)
+        if (group := next(found, None)) is None:
             return None
         return GroupUpdate(
-            facts,
+            # A group that is scaled to zero has no outdated replica.
+            self.group(pcs, name) or GroupFacts(name, 0, ()),
             self._view.revision_hash(pcs),
             is_automatic(pcs),
-            is_turn=self.turn(pcs) == instances[0].pcs_index,
+            is_turn=self.turn(pcs) == group.pcs_index,
         )
 
     def _may_change(self, pcs: PodCliqueSet, instance: CliqueInstance) -> bool:

@@ -10,7 +10,13 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from core_operator.plan.layout.expansion import Expansion, GangInstance, expand
+from core_operator.plan.layout.expansion import (
+    Expansion,
+    GangInstance,
+    expand,
+    gang_named,
+    without_cliques,
+)
 from core_operator.plan.layout.history import StoredRevision, set_hash, template_hashes
 from core_operator.plan.manifests.autoscalers import remembered_groups
 from core_operator.plan.placement.acceptance import record_refusal
@@ -226,6 +232,18 @@ class View:
         backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
         return gang_groups(gang, pods, cliques, self.record(backend))
 
+    def wanted_gang(self, pcs: PodCliqueSet, gang: GangInstance) -> GangInstance:
+        """Return the gang without PodCliques that are scaled to zero and have no pods left."""
+        found = (self.clique(clique.name, pcs) for clique in gang.cliques)
+        empty = {
+            clique.metadata.name
+            for clique in found
+            if clique is not None
+            and clique.spec.replicas == 0
+            and not any(pod.is_live for pod in self.pods_of(clique))
+        }
+        return without_cliques(gang, empty) if empty else gang
+
     def base_of(self, gang: PodGang, pcs: PodCliqueSet) -> BaseState | None:
         """Return the state of the base gang; None if this gang has none."""
         name = gang.metadata.labels.get(names.LABEL_BASE_PODGANG)
@@ -233,6 +251,10 @@ class View:
             return None
         base = self.gang(name, pcs)
         if base is None:
+            wanted = gang_named(self.expansion(pcs), name)
+            if wanted is not None and not self.wanted_gang(pcs, wanted).cliques:
+                # All of it is scaled to zero, so there is nothing to wait for.
+                return None
             return base_state(name, ())
         return base_state(name, self.group_pods(base, self.cliques_of(base, pcs)))
 

@@ -43,6 +43,15 @@ def deleted_or_changed(old: Watched | None, new: Watched | None) -> bool:
     return new is None or more_than_status(old, new)
 
 
+def left_zero(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique was scaled up from zero, so its gang may have to be created."""
+    return (
+        old is not None
+        and new is not None
+        and old.object.spec.replicas == 0 < new.object.spec.replicas
+    )
+
+
 def status_changed(old: Applied[S] | None, new: Applied[S] | None) -> bool:
     """The status was removed or changed."""
     return old is not None and new is not None and old.object.status != new.object.status

@@ -25,7 +25,11 @@ from core_operator.watches.keys import (
     set_with_problem,
 )
 from core_operator.watches.predicates import deleted_or_changed, status_changed
-from core_operator.watches.update_predicates import UpdatePredicates, turn_changed
+from core_operator.watches.update_predicates import (
+    UpdatePredicates,
+    templates_changed,
+    turn_changed,
+)
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import PodCliqueSet
@@ -62,6 +66,7 @@ class WatchTables:
             builder.for_(caches.sets, when=more_than_status)
             .for_(caches.sets, when=turn_changed)
             .owns(caches.cliques, SETS, when=deleted_or_changed)
+            .watches(caches.cliques, set_of, when=predicates.left_zero)
             .owns(caches.groups, SETS, when=deleted_or_changed)
             .owns(caches.services, SETS, when=deleted_or_changed)
             .owns(caches.revisions, SETS, when=predicates.is_deleted)
@@ -184,6 +189,8 @@ class WatchTables:
                 delay=later,
             )
             .watches(caches.sets, self._related.updated_cliques, when=turn_changed, delay=soon)
+            # Without delay: readers of updatedReplicas act as soon as the set has changed.
+            .watches(caches.sets, self._related.cliques_of_set, when=templates_changed)
             .receives(self._context.problems.changed, clique_with_problem)
         )
 
@@ -197,6 +204,7 @@ class WatchTables:
             .watches(caches.pods, group_of, when=self._during_update.step_done, delay=soon)
             .watches(caches.sets, self._related.groups_of_set, when=turn_changed, delay=soon)
             .receives(self._context.problems.changed, group_with_problem)
+            .watches(caches.sets, self._related.groups_of_set, when=templates_changed)
         )
 
     def podcliqueset_status(self, builder: Builder) -> Builder:

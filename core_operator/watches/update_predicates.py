@@ -56,6 +56,13 @@ def turn_changed(old: Applied[PodCliqueSet] | None, new: Applied[PodCliqueSet] |
     return new is not None and _turn(old) != _turn(new)
 
 
+def templates_changed(old: Applied[PodCliqueSet] | None, new: Applied[PodCliqueSet] | None) -> bool:
+    """The template of a set changed, so other pods may count as updated."""
+    if old is None or new is None or old.metadata.generation == new.metadata.generation:
+        return False
+    return old.object.spec.template != new.object.spec.template
+
+
 def update_message_changed(
     old: Applied[PodCliqueSet] | None, new: Applied[PodCliqueSet] | None
 ) -> bool:

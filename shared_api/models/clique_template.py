@@ -77,7 +77,7 @@ class CliqueSpec(PodCliqueSpec):
     """A clique in the template of a set."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        *PodCliqueSpec.RULES,
+        MIN_WITHIN_REPLICAS,
         Rule(
             check=f"!has(self.autoScalingConfig) || {_MIN_REPLICAS} >= {_MIN_AVAILABLE}",
             message="autoScalingConfig.minReplicas must not be below minAvailable",
@@ -119,6 +119,9 @@ class CliqueSpec(PodCliqueSpec):
             name="schedulerName",
         ),
     )
+
+    replicas: Replicas = 1
+    """Number of pods at creation."""
 
     starts_after: Annotated[
         tuple[Annotated[str, Field(max_length=63)], ...],

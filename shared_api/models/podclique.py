@@ -24,6 +24,8 @@ MAX_REPLICAS = 10_000
 _AT_MOST = Markers({"maximum": MAX_REPLICAS})
 Replicas = Annotated[PositiveInt32, _AT_MOST]
 SetReplicas = Annotated[Count, _AT_MOST]
+ScaledReplicas = Annotated[Count, _AT_MOST]
+"""Size of an existing PodClique or scaling group, which may be scaled to 0."""
 
 LastErrors = Annotated[tuple[LastError, ...], list_atomic()]
 
@@ -52,7 +54,7 @@ class AutoScalingConfig(KubeModel):
 class PodCliqueSpec(KubeModel):
     """The pods of one role."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (MIN_WITHIN_REPLICAS,)
+    RULES: ClassVar[tuple[Rule, ...]] = ()
 
     role_name: Annotated[str, Field(max_length=253)]
     """Role of the pods, unique among the cliques of a set."""
@@ -60,8 +62,8 @@ class PodCliqueSpec(KubeModel):
     pod_spec: PodSpec
     """Spec of the pods, as in a Pod. It is stored as written and validated when core creates the pods."""
 
-    replicas: Replicas = 1
-    """Number of pods."""
+    replicas: ScaledReplicas = 1
+    """Number of pods. Below minAvailable, the gang needs only these; with 0 it needs none."""
 
     min_available: PositiveInt32 | None = None
     """Number of pods that the gang needs to start. Below it the gang is terminated. Defaults to replicas."""
@@ -74,8 +76,9 @@ class PodCliqueSpec(KubeModel):
 
     @property
     def minimum(self) -> int:
-        """Number of pods that the gang needs: minAvailable, or replicas if it is absent."""
-        return self.replicas if self.min_available is None else self.min_available
+        """Number of pods that the gang needs now: minAvailable, but never more than replicas."""
+        wanted = self.replicas if self.min_available is None else self.min_available
+        return min(wanted, self.replicas)
 
 
 class PodsSelectedToUpdate(KubeModel):

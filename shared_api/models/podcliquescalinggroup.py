@@ -11,29 +11,26 @@ from pydantic import Field
 
 from shared_api import names
 from shared_api.models.meta import KubeModel, KubeObject
-from shared_api.models.podclique import (
-    MIN_WITHIN_REPLICAS,
-    Count,
-    PositiveInt32,
-    Replicas,
-    WorkloadStatus,
-)
+from shared_api.models.podclique import Count, PositiveInt32, ScaledReplicas, WorkloadStatus
 from shared_api.models.schema import Int32, list_atomic, list_set
 
 
 class PodCliqueScalingGroupSpec(KubeModel):
     """A number of replicas of a group of cliques."""
 
-    RULES: ClassVar = (MIN_WITHIN_REPLICAS,)
-
-    replicas: Replicas = 1
-    """Number of replicas."""
+    replicas: ScaledReplicas = 1
+    """Number of replicas. Below minAvailable, the base gang has only these; with 0 it has none."""
 
     min_available: PositiveInt32 = 1
     """Replicas that belong to the base gang. Every other replica is a gang of its own."""
 
     clique_names: Annotated[tuple[Annotated[str, Field(max_length=63)], ...], list_set(at_least=1)]
     """Cliques of one replica, by their names in the PodCliqueSet."""
+
+    @property
+    def minimum(self) -> int:
+        """Number of replicas that the base gang needs now."""
+        return min(self.min_available, self.replicas)
 
 
 class ReplicasSelectedToUpdate(KubeModel):

@@ -29,7 +29,7 @@ def test_every_kind_and_field_is_on_it() -> None:
 
 
 def test_rules_of_the_server_are_on_it() -> None:
-    assert "| `spec.minAvailable` | minAvailable must not exceed replicas |" in api_page.render()
+    assert "minAvailable must not exceed replicas |" in api_page.render()
 
 
 def test_the_page_of_capabilities_is_current() -> None:

@@ -105,11 +105,12 @@ def test_sizes_of_other_groups_do_not_matter() -> None:
     assert expand(worked_example(), {"w-1-s": 9, "other": 9}) == expand(worked_example(), {})
 
 
-def test_a_group_is_never_smaller_than_what_its_base_gang_waits_for() -> None:
+def test_a_base_gang_has_no_more_replicas_than_its_scaling_group() -> None:
     pcs = pod_clique_set(clique("b"), groups=(group("s", "b", replicas=3, minimum=2),))
     expansion = expand(pcs, {"w-0-s": 1})
-    assert [g.replicas for g in expansion.groups] == [2]
-    assert gangs_of(expansion) == {"w-0": ["w-0-s-0-b", "w-0-s-1-b"]}
+    assert [g.replicas for g in expansion.groups] == [1]
+    assert gangs_of(expansion) == {"w-0": ["w-0-s-0-b"]}
+    assert gangs_of(expand(pcs, {"w-0-s": 0})) == {"w-0": []}
 
 
 def test_a_set_of_no_replicas_is_nothing() -> None:
@@ -165,7 +166,7 @@ def test_sizes_add_up(data: st.DataObject, pcs: PodCliqueSet) -> None:
         members = cliques_of_group(expansion, made.name)
         assert len(members) == made.replicas * len(made.config.clique_names)
         in_base = [m for m in members if m.base_gang is None]
-        assert len(in_base) == made.config.min_available * len(made.config.clique_names)
+        assert len(in_base) == made.minimum * len(made.config.clique_names)
     grouped = sum(len(cliques_of_group(expansion, g.name)) for g in expansion.groups)
     assert grouped + len(standalone_cliques(expansion)) == len(expansion.cliques)
 
@@ -187,8 +188,9 @@ def test_expanding_is_repeatable_and_changes_nothing(
 def test_growing_a_group_leaves_what_there_is_as_it_was(
     data: st.DataObject, pcs: PodCliqueSet
 ) -> None:
-    sizes = data.draw(live_sizes(pcs))
-    before = expand(pcs, sizes)
+    drawn = expand(pcs, data.draw(live_sizes(pcs))).groups
+    # Below minAvailable the base gang grows with its group.
+    before = expand(pcs, {g.name: max(g.replicas, g.config.min_available) for g in drawn})
     after = expand(pcs, {g.name: g.replicas + 1 for g in before.groups})
     kept = gangs_of(after)
     assert gangs_of(before).items() <= kept.items()

@@ -134,7 +134,7 @@ def test_the_minimum_does_not_follow_the_scaling_of_a_clique() -> None:
 
 
 def test_a_set_that_means_all_and_grew_does_not_ask_for_more_than_there_is() -> None:
-    assert rendered(pod_clique_set(clique("a", 4)), "w-0-a", live=2).spec.min_available == 2
+    assert rendered(pod_clique_set(clique("a", 4)), "w-0-a", live=2).spec.minimum == 2
 
 
 def test_autoscaling_is_handed_on_as_the_user_wrote_it() -> None:

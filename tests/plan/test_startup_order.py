@@ -194,7 +194,12 @@ def test_only_held_pods_that_have_a_node_are_written_to() -> None:
 
 def test_all_predecessors_are_needed() -> None:
     ready = (pod(0, READY), pod(1, READY))
-    assert cleared(*ready, *FOLLOWERS, after=("w-0-a", "w-0-x")) == []
+    assert cleared(*ready, *FOLLOWERS, after=("w-0-a", "w-0-b")) == []
+
+
+def test_predecessors_that_are_scaled_to_zero_are_not_waited_for() -> None:
+    ready = (pod(0, READY), pod(1, READY))
+    assert cleared(*ready, *FOLLOWERS, after=("w-0-a", "w-0-x"))
 
 
 def test_the_patch_touches_one_annotation_of_one_pod() -> None:

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from core_operator.plan.statuses.podclique import podclique_status
+from core_operator.plan.statuses.podclique import SetPolicy, podclique_status
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
+from core_operator.plan.statuses.update_progress import TargetRevision
 from shared_api.models import PodClique, PodCliqueStatus, PodGang
 from tests.plan.pod_samples import (
     BOUND,
@@ -213,3 +214,12 @@ def test_the_current_template_is_that_of_all_pods_or_still_the_old_one() -> None
     old = podclique(2, status={"currentPodTemplateHash": "old"})
     part = podclique_status(old, [pods[0], pod(1, READY)], GANG, NOW)
     assert (part["updatedReplicas"], part["currentPodTemplateHash"]) == (1, "old")
+
+
+def test_pods_are_updated_if_they_have_the_template_that_the_set_wants() -> None:
+    hashed = {"grove.io/pod-template-hash": "hash"}
+    pods = [pod(0, READY, labels=hashed), pod(1, READY, labels=hashed)]
+    policy = SetPolicy(revision=TargetRevision("set", "next"))
+    waiting = podclique_status(podclique(2), pods, GANG, NOW, policy=policy)
+    assert (waiting["updatedReplicas"], waiting["currentPodTemplateHash"]) == (0, "hash")
+    assert "updateProgress" not in waiting, "its update has not begun"

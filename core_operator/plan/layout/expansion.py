@@ -2,7 +2,8 @@
 
 Only this module decides that, from the set and the live sizes of its scaling groups, in Grove's
 order. Every clique is in exactly one gang: the base gang of its replica, or, for a group replica
-at or above the group's minAvailable, a gang of its own.
+at or above the group's minAvailable, a gang of its own. A scaling group that is smaller than its
+minAvailable has all its replicas in the base gang; a gang may have no clique at all.
 
 An expansion is built once and looked up by name. It ends with the last replica within the limits,
 because all of it is in memory. Pods and ResourceClaims are counted; the other objects belong to
@@ -10,8 +11,8 @@ a PodClique, which has at least one pod.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.history import template_hashes
@@ -39,6 +40,11 @@ class GroupInstance:
     config: PodCliqueScalingGroupConfig
     pcs_index: int
     replicas: int
+
+    @property
+    def minimum(self) -> int:
+        """Return how many replicas belong to the base gang."""
+        return min(self.config.min_available, self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,12 @@ class Expansion:
         object.__setattr__(self, "_gangs", {gang.name: gang for gang in self.gangs})
         object.__setattr__(self, "_cliques", {clique.name: clique for clique in self.cliques})
         object.__setattr__(self, "_members", {name: tuple(of) for name, of in members.items()})
+
+
+def without_cliques(gang: GangInstance, names: Container[str]) -> GangInstance:
+    """Return the gang without the cliques of these names."""
+    kept = tuple(clique for clique in gang.cliques if clique.name not in names)
+    return gang if len(kept) == len(gang.cliques) else replace(gang, cliques=kept)
 
 
 def gang_named(expansion: Expansion, name: str) -> GangInstance | None:
@@ -223,8 +235,7 @@ def _groups(
     for config in pcs.spec.template.pod_clique_scaling_groups:
         name = naming.group_name(pcs.metadata.name, index, config.name)
         replicas = group_replicas.get(name, config.replicas)
-        # Never below the minimum: the base gang would wait for pods that are never created.
-        yield GroupInstance(name, config, index, max(replicas, config.min_available))
+        yield GroupInstance(name, config, index, replicas)
 
 
 def _gangs(
@@ -246,7 +257,7 @@ def _gangs(
         for template in templates.standalone
     ]
     for group in groups:
-        for replica in range(group.config.min_available):
+        for replica in range(group.minimum):
             members.extend(_replica(templates, group, replica, gang=base, base=None))
     yield GangInstance(base, index, None, tuple(members))
     for group in groups:

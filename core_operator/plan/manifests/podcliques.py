@@ -130,9 +130,7 @@ def _spec(pcs: PodCliqueSet, instance: CliqueInstance, live_replicas: int | None
         "roleName": template.role_name,
         "podSpec": _pod_spec(pcs, instance),
         "replicas": replicas,
-        # Without minAvailable the set means "all", and its replicas may have grown since this
-        # PodClique was created; the server refuses a minimum above the replicas.
-        "minAvailable": min(min_available(instance.template), replicas),
+        "minAvailable": min_available(instance.template),
     }
     parents = starts_after(pcs, instance)
     if parents:

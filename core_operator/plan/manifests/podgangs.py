@@ -30,8 +30,8 @@ def gang_manifest(
 ) -> JsonObject:
     """Return the manifest of a gang; `references` are names of existing pods by PodClique.
 
-    `minimums` has the minAvailable of existing PodCliques by name. It differs from that of the set
-    only where the set has none ("all pods") and its replicas were changed later.
+    `minimums` has how many pods the gang needs of existing PodCliques, by name. That is less than
+    the set's minAvailable where a PodClique was scaled below it.
     """
     metadata: JsonObject = {
         "name": gang.name,
@@ -45,13 +45,16 @@ def gang_manifest(
     if annotations:
         metadata["annotations"] = {**annotations}
     namespace = pcs.metadata.namespace or ""
+    listed = {clique.name for clique in gang.cliques}
     spec: JsonObject = {
         "podgroups": [
             _group(
                 clique,
                 references.get(clique.name, ()),
                 namespace,
-                minimums.get(clique.name, min_available(clique.template)),
+                # While the last pods of a PodClique are deleted, its minimum is 0. Some schedulers
+                # have no such groups.
+                minimums.get(clique.name, min_available(clique.template)) or 1,
                 placement.groups.get(clique.name),
             )
             for clique in gang.cliques
@@ -63,10 +66,11 @@ def gang_manifest(
         spec["topologyConstraintGroupConfigs"] = [
             {
                 "name": group_set.name,
-                "podGroupNames": [*group_set.groups],
+                "podGroupNames": [name for name in group_set.groups if name in listed],
                 "topologyConstraint": _constraint(group_set.pack),
             }
             for group_set in placement.group_sets
+            if listed.intersection(group_set.groups)
         ]
     if priority_class := _priority_class(pcs):
         spec["priorityClassName"] = priority_class

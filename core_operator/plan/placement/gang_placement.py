@@ -88,6 +88,26 @@ def current_placement(gang: PodGang) -> GangPlacement:
     )
 
 
+def kept_placement(gang: PodGang, wanted: GangPlacement) -> GangPlacement:
+    """Return the placement of a gang that a scheduler has seen: its present one, for its groups.
+
+    Groups that it did not have, because they were scaled to zero, get the wanted placement.
+    """
+    present = current_placement(gang)
+    known = {group.name for group in gang.spec.podgroups}
+    returned = {name: pack for name, pack in wanted.groups.items() if name not in known}
+    back = tuple(one for one in wanted.group_sets if not known.intersection(one.groups))
+    if not returned and not back:
+        return present
+    kept = (one for one in present.group_sets if one.name not in {new.name for new in back})
+    return GangPlacement(
+        topology=present.topology or wanted.topology,
+        gang=present.gang,
+        group_sets=(*kept, *back),
+        groups={**present.groups, **returned},
+    )
+
+
 def with_topology(
     choice: Choice, pcs: PodCliqueSet, topology: Topology, backends: Mapping[str, RegisteredBackend]
 ) -> Choice:

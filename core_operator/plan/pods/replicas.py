@@ -45,6 +45,12 @@ class CliqueFacts:
         return self.template_hash == self.wanted_hash and not self.outdated
 
     @property
+    def is_updated(self) -> bool:
+        """Return whether the minimum has the wanted template."""
+        updated = len(self.pods) - len(self.outdated)
+        return self.template_hash is not None and updated >= self.minimum
+
+    @property
     def is_available(self) -> bool:
         """Return whether the minimum is ready."""
         return self.template_hash is not None and self.ready >= self.minimum
@@ -76,6 +82,11 @@ class GroupReplicaFacts:
     def is_current(self) -> bool:
         """Return whether all its PodCliques have the wanted template."""
         return all(clique.is_current for clique in self.cliques)
+
+    @property
+    def is_updated(self) -> bool:
+        """Return whether the minimum of all its PodCliques has the wanted template."""
+        return all(clique.is_updated for clique in self.cliques)
 
     @property
     def is_available(self) -> bool:
@@ -189,7 +200,7 @@ def group_facts(
     minimums: dict[str, int] = {}
     for instance in instances:
         if instance.group is not None and instance.group_index is not None:
-            minimums[instance.group.name] = instance.group.config.min_available
+            minimums[instance.group.name] = instance.group.minimum
             found[instance.group.name][instance.group_index].append(look(instance))
     return tuple(
         GroupFacts(

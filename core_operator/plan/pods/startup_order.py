@@ -71,14 +71,15 @@ def plan_clearance(
 ) -> tuple[Pod, ...]:
     """Return the pods of a gang that may start now and are not cleared yet.
 
-    An unbound pod is not cleared: its predecessors must be ready when it can start.
+    An unbound pod is not cleared: its predecessors must be ready when it can start. Predecessors
+    that are scaled to zero are not in the gang, and no pod waits for them.
     """
-    started = {group.name for group in groups if _has_started(group)}
+    waited_for = {group.name for group in groups if not _has_started(group)}
     return tuple(
         pod
         for group in groups
         if (clique := cliques.get(group.name)) is not None
-        and started.issuperset(clique.spec.starts_after)
+        and waited_for.isdisjoint(clique.spec.starts_after)
         for pod in group.live
         if pod.is_bound and awaited_cliques(pod)
     )

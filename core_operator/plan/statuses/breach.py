@@ -107,6 +107,11 @@ def _breached(health: Health, tolerance: Tolerance, observation: Observation) ->
             names.REASON_SUFFICIENT_READY_PODS if enough else names.REASON_INSUFFICIENT_READY_PODS
         )
         message = f"{health.serving} pods ready or starting, minimum {minimum}"
+    if not minimum:
+        # Not armed: pods that are wanted again start as a new gang.
+        return observation.condition(
+            kind, holds=False, reason=names.REASON_SCALED_TO_ZERO, message="scaled to zero"
+        )
     if tolerance.is_updating:
         return observation.condition(
             kind, holds=None, reason=names.REASON_UPDATE_IN_PROGRESS, message=message

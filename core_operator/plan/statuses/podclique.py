@@ -1,7 +1,8 @@
 """Status of a PodClique: counts of its live pods, and its conditions.
 
 Ready means that the minimum is ready; Reconciling stays until all pods are. MinAvailableBreached
-follows Grove: a pod that crashed, or that started and is not ready, does not count.
+follows Grove: a pod that crashed, or that started and is not ready, does not count. A pod is
+updated if it has the template that the set wants, also while its PodClique waits for its turn.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,9 @@ class _Counts:
     replicas: int
     ready: int
     updated: int
+    """Pods of the template that the set wants."""
+    uniform: int
+    """Pods of the template that the PodClique has."""
     gated: int
     scheduled: int
     failing: int
@@ -49,7 +53,9 @@ def podclique_status(
 ) -> JsonObject:
     """Return what core applies. `problem` is a current failure to create pods."""
     live = tuple(pod for pod in owned_pods(podclique, pods) if pod.is_live)
-    counts = _count(live, podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH))
+    own_hash = podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
+    wanted = policy.revision.template_hash if policy.revision is not None else None
+    counts = _count(live, own_hash, wanted or own_hash)
     before = podclique.status or PodCliqueStatus()
     observation = Observation(now, before.conditions, podclique.metadata.generation)
     health = Health(
@@ -81,25 +87,25 @@ def podclique_status(
     current = _current_hash(podclique, counts, before)
     if current is not None:
         status["currentPodTemplateHash"] = current
-    complete = counts.updated == counts.replicas >= podclique.spec.replicas
+    complete = counts.uniform == counts.replicas >= podclique.spec.replicas
     status |= clique_progress(
         podclique,
         before,
         policy.revision,
         now,
         complete=complete,
-        outdated=counts.updated < counts.replicas,
+        outdated=counts.uniform < counts.replicas,
     )
     return status
 
 
-def _count(live: Sequence[Pod], template_hash: str | None) -> _Counts:
+def _count(live: Sequence[Pod], own_hash: str | None, wanted_hash: str | None) -> _Counts:
+    hashes = [pod.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) for pod in live]
     return _Counts(
         replicas=len(live),
         ready=sum(pod.is_ready for pod in live),
-        updated=sum(
-            pod.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == template_hash for pod in live
-        ),
+        updated=hashes.count(wanted_hash),
+        uniform=hashes.count(own_hash),
         gated=sum(pod.is_gated for pod in live),
         scheduled=sum(pod.is_bound for pod in live),
         failing=sum(pod.is_bound and _is_failing(pod) for pod in live),
@@ -155,6 +161,6 @@ def label_selector(labels: dict[str, str]) -> str:
 
 
 def _current_hash(podclique: PodClique, counts: _Counts, before: PodCliqueStatus) -> str | None:
-    if counts.updated == counts.replicas >= podclique.spec.replicas:
+    if counts.uniform == counts.replicas >= podclique.spec.replicas:
         return podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
     return before.current_pod_template_hash

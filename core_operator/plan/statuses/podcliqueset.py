@@ -93,7 +93,7 @@ def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodCl
                 return False
         else:
             name, index = instance.group.name, instance.group_index or 0
-            minimum[name] = instance.group.config.min_available
+            minimum[name] = instance.group.minimum
             of_group = replicas.setdefault(name, {})
             of_group[index] = of_group.get(index, True) and up
     return all(sum(of_group.values()) >= minimum[name] for name, of_group in replicas.items())
@@ -101,9 +101,14 @@ def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodCl
 
 def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> bool:
     clique = cliques.get(instance.name)
+    if clique is None or clique.status is None:
+        return False
+    wanted = instance.template_hash
+    # Until all pods are replaced, the status has the hash of the former template. So numbers that
+    # were counted before the PodClique got its template do not count.
     return (
-        clique is not None
-        and clique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == instance.template_hash
+        clique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == wanted
+        and clique.status.current_pod_template_hash in (None, wanted)
         and is_updated(clique)
     )
 

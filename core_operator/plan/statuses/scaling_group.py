@@ -1,7 +1,8 @@
 """Status of a PodCliqueScalingGroup: counts of its replicas, and its conditions.
 
-A replica counts once all its PodCliques exist and each has its minimum. Everything is read from
-the status of the PodCliques, never from pods.
+A replica counts once all its PodCliques exist and each has its minimum. That is read from the
+status of the PodCliques. Whether a replica is updated is read from its pods: it must be right from
+the moment the set changes, and the statuses of PodCliques are written a little later.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,13 +55,25 @@ def scaling_group_status(
         "replicas": group.spec.replicas,
         "scheduledReplicas": _count(group, replicas, is_scheduled),
         "availableReplicas": available,
-        "updatedReplicas": _count(group, replicas, lambda c: is_available(c) and is_updated(c)),
+        "updatedReplicas": _updated(group, replicas, update),
         "selector": _selector(group),
         **last_errors(problem, verdict.blocker, before.last_errors, now),
     }
     if group.metadata.generation is not None:
         status["observedGeneration"] = group.metadata.generation
     return status | group_progress(before, update, now)
+
+
+def _updated(
+    group: PodCliqueScalingGroup,
+    replicas: Mapping[str, tuple[PodClique, ...]],
+    update: GroupUpdate | None,
+) -> int:
+    if update is None:
+        return _count(group, replicas, lambda c: is_available(c) and is_updated(c))
+    outdated = {one.index for one in update.facts.replicas if not one.is_updated}
+    current = {index: of for index, of in replicas.items() if int(index) not in outdated}
+    return _count(group, current, is_available)
 
 
 def is_available(clique: PodClique | None) -> bool:
@@ -118,9 +131,7 @@ def _verdict(
     blocker = problem or _blocker(group, replicas)
     if blocker is not None:
         message = f"{message}; {blocker.message}"
-    return Availability(
-        ready=available >= group.spec.min_available, message=message, blocker=blocker
-    )
+    return Availability(ready=available >= group.spec.minimum, message=message, blocker=blocker)
 
 
 def _blocker(
@@ -156,7 +167,7 @@ def _breached(
     is_updating: bool,
 ) -> Condition:
     whole = _count(group, replicas, lambda clique: not _is_breached(clique))
-    breached = whole < group.spec.min_available
+    breached = whole < group.spec.minimum
     reason = names.REASON_SUFFICIENT_AVAILABLE_PCSG
     if is_updating:
         reason = names.REASON_UPDATE_IN_PROGRESS
@@ -166,7 +177,7 @@ def _breached(
         names.CONDITION_MIN_AVAILABLE_BREACHED,
         holds=None if is_updating else breached,
         reason=reason,
-        message=f"{whole} replicas meet their minimum, minimum {group.spec.min_available}",
+        message=f"{whole} replicas meet their minimum, minimum {group.spec.minimum}",
     )
 
 
