@@ -24,7 +24,11 @@ from core_operator.plan.termination import (
     pods_to_terminate,
     termination_delay,
 )
-from core_operator.plan.updates.progress import UpdateProgressPlan, plan_progress
+from core_operator.plan.updates.progress import (
+    REASON_DEADLINE_EXCEEDED,
+    UpdateProgressPlan,
+    plan_progress,
+)
 from core_operator.state import caches as kinds
 from core_operator.state.update_turns import Updates
 from core_operator.writes.child_writer import AT_ONCE
@@ -89,7 +93,7 @@ class LifecycleReconciler:
         for termination in due_terminations(replicas, breaches_of(cliques.values()), delay, now):
             await self._terminate(pcs, termination, cliques)
         await self._unmark(pcs, replicas, cliques)
-        return _requeue(pending, now)
+        return _requeue(pending, progress.deadline, now)
 
     def _members(
         self, pcs: PodCliqueSet, replicas: Sequence[ReplicaFacts]
@@ -116,9 +120,13 @@ class LifecycleReconciler:
         if pending and began:
             kind = names.CONDITION_GANG_TERMINATION_PENDING
             self._context.record_event(pcs, kind, pending[0].message, warning=True)
-        was_updating = find(previous, names.CONDITION_UPDATING) is not None
+        updating = find(previous, names.CONDITION_UPDATING)
+        was_updating = updating is not None
+        was_late = updating is not None and updating.reason == REASON_DEADLINE_EXCEEDED
         if progress.is_active and not was_updating:
             self._context.record_event(pcs, EVENT_UPDATE_STARTED, progress.message)
+        elif progress.reason == REASON_DEADLINE_EXCEEDED and not was_late:
+            self._context.record_event(pcs, progress.reason, progress.message, warning=True)
         elif was_updating and not progress.is_active:
             self._context.record_event(
                 pcs, EVENT_UPDATE_ENDED, f"all pods are of revision {progress.set_hash}"
@@ -217,8 +225,13 @@ def _conditions(
     return found
 
 
-def _requeue(pending: Sequence[PendingTermination], now: datetime) -> Result | None:
-    ahead = [termination.deadline for termination in pending if termination.deadline > now]
+def _requeue(
+    pending: Sequence[PendingTermination], progress: datetime | None, now: datetime
+) -> Result | None:
+    deadlines = [termination.deadline for termination in pending]
+    if progress is not None:
+        deadlines.append(progress)
+    ahead = [deadline for deadline in deadlines if deadline > now]
     if not ahead:
         return None
     return Result(requeue_after=(min(ahead) - now).total_seconds())

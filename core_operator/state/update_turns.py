@@ -23,6 +23,8 @@ from core_operator.plan.statuses.podclique import SetPolicy
 from core_operator.plan.statuses.update_progress import GroupUpdate, TargetRevision
 from core_operator.plan.termination import termination_delay
 from core_operator.plan.updates.rolling import (
+    clique_limit,
+    group_limit,
     is_automatic,
     pods_to_replace,
     replicas_to_replace,
@@ -78,10 +80,11 @@ class Updates:
             return ()
         facts = self._facts(pcs, instance)
         if instance.group is None:
-            return pods_to_replace(facts)
+            return pods_to_replace(facts, clique_limit(instance.template))
         group = self.group(pcs, instance.group.name)
         index = instance.group_index
-        if group is None or index is None or index not in replicas_to_replace(group):
+        limit = group_limit(instance.group.config)
+        if group is None or index is None or index not in replicas_to_replace(group, limit):
             return ()
         return facts.outdated if facts.template_hash == facts.wanted_hash else ()
 
@@ -112,6 +115,7 @@ class Updates:
             self._view.revision_hash(pcs),
             is_automatic(pcs),
             is_turn=self.turn(pcs) == group.pcs_index,
+            max_unavailable=group_limit(group.config),
         )
 
     def _may_change(self, pcs: PodCliqueSet, instance: CliqueInstance) -> bool:
@@ -120,7 +124,8 @@ class Updates:
         if instance.group is None:
             return True
         group = self.group(pcs, instance.group.name)
-        return group is not None and instance.group_index in replicas_to_replace(group)
+        limit = group_limit(instance.group.config)
+        return group is not None and instance.group_index in replicas_to_replace(group, limit)
 
     def _is_known(self, pcs: PodCliqueSet, instance: CliqueInstance, present: str | None) -> bool:
         # A hash of no revision is not an older template but a manual edit.

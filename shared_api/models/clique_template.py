@@ -130,6 +130,19 @@ class CliqueSpec(PodCliqueSpec):
     """With CliqueStartupTypeExplicit: cliques whose minAvailable pods must be ready before these start."""
 
 
+class RollingUpdateConfiguration(KubeModel):
+    """How far the update of one clique or scaling group may go at a time. Ignored with OnDelete."""
+
+    max_unavailable: PositiveInt32 | None = None
+    """Pods of a clique, or replicas of a scaling group, that an update may replace at a time. It never
+    goes below minAvailable for that. Defaults to 1."""
+
+    @property
+    def limit(self) -> int:
+        """Return how many may be replaced at a time."""
+        return 1 if self.max_unavailable is None else self.max_unavailable
+
+
 class PodCliqueTemplateSpec(KubeModel):
     """One role of the workload."""
 
@@ -154,6 +167,9 @@ class PodCliqueTemplateSpec(KubeModel):
 
     spec: CliqueSpec
     """Spec of the PodClique."""
+
+    rolling_update: RollingUpdateConfiguration | None = None
+    """How many pods an update replaces at a time. Not allowed for cliques of a scaling group."""
 
 
 class PodCliqueScalingGroupConfig(KubeModel):
@@ -221,3 +237,6 @@ class PodCliqueScalingGroupConfig(KubeModel):
 
     topology_constraint: TopologyConstraint | None = None
     """Topology constraint of the pods of each replica."""
+
+    rolling_update: RollingUpdateConfiguration | None = None
+    """How many replicas an update replaces at a time."""

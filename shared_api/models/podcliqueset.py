@@ -19,7 +19,7 @@ from shared_api.models.clique_template import (
     PodCliqueTemplateSpec,
 )
 from shared_api.models.meta import KubeModel, KubeObject
-from shared_api.models.podclique import SetReplicas
+from shared_api.models.podclique import PositiveInt32, SetReplicas
 from shared_api.models.podcliqueset_status import PodCliqueSetStatus
 from shared_api.models.schema import Markers, Rule, list_map, rules
 from shared_api.models.sharing import (
@@ -47,11 +47,22 @@ class UpdateStrategyType(StrEnum):
     ON_DELETE = "OnDelete"
 
 
+class RollingUpdateDeadline(KubeModel):
+    """How long an update may make no progress. Ignored with OnDelete."""
+
+    progress_deadline_seconds: PositiveInt32 | None = None
+    """Seconds without another updated pod that is ready, after which the condition Updating has the reason
+    ProgressDeadlineExceeded. The update is neither stopped nor rolled back. Defaults to no deadline."""
+
+
 class PodCliqueSetUpdateStrategy(KubeModel):
     """How pods that have an old template are replaced."""
 
     type: UpdateStrategyType = UpdateStrategyType.ROLLING_RECREATE
     """RollingRecreate: core replaces one replica after the other. OnDelete: users delete the pods."""
+
+    rolling_update: RollingUpdateDeadline | None = None
+    """Limits of an update of the whole set; those of one clique or scaling group are in its rollingUpdate."""
 
 
 class HeadlessServiceConfig(KubeModel):

@@ -69,6 +69,12 @@ class PodCliqueSetUpdateProgress(KubeModel):
     currently_updating: Annotated[tuple[ReplicaUpdateProgress, ...], list_map("replicaIndex")] = ()
     """Replicas that are being updated."""
 
+    updated_pods_count: Count | None = None
+    """Ready pods that have the current templates. Only with progressDeadlineSeconds."""
+
+    last_progress_at: datetime | None = None
+    """When updatedPodsCount last grew, or the next replica was started. Only with progressDeadlineSeconds."""
+
 
 class PodCliqueSetStatus(WorkloadStatus):
     """Observed state of the set. The condition Ready is its summary."""

@@ -142,6 +142,14 @@ GROUP_MEMBERS = (
         reason="FieldValueForbidden",
     ),
     Rule(
+        check=f"self.cliques.all(c, !has(c.rollingUpdate) || !{_GROUPED})",
+        message="a clique of a scaling group has no rollingUpdate: use rollingUpdate of the group",
+        detail=f"""'a clique of a scaling group has no rollingUpdate, use rollingUpdate of the group: %s'
+            .format([self.cliques.filter(c, has(c.rollingUpdate) && {_GROUPED})[0].name])""",
+        field=".cliques",
+        reason="FieldValueForbidden",
+    ),
+    Rule(
         check=f"!self.cliques.exists(c, {_SAME_AUTOSCALER})",
         message="a clique and a scaling group that are both autoscaled need different names",
         detail=f"""'a clique and a scaling group that are both autoscaled need different names: %s'

@@ -125,7 +125,17 @@ GROVE: dict[str, set[str]] = {
 }
 
 ADDED = {
-    "PodCliqueSet": set[str](),
+    # The first four are where Grove's proposal of coherent updates has them.
+    "PodCliqueSet": {
+        ".spec.template.cliques[].rollingUpdate",
+        ".spec.template.cliques[].rollingUpdate.maxUnavailable",
+        ".spec.template.podCliqueScalingGroups[].rollingUpdate",
+        ".spec.template.podCliqueScalingGroups[].rollingUpdate.maxUnavailable",
+        ".spec.updateStrategy.rollingUpdate",
+        ".spec.updateStrategy.rollingUpdate.progressDeadlineSeconds",
+        ".status.updateProgress.lastProgressAt",
+        ".status.updateProgress.updatedPodsCount",
+    },
     "PodClique": set[str](),
     "PodCliqueScalingGroup": set[str](),
     "ClusterTopologyBinding": set[str](),

@@ -97,6 +97,32 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         "spec.template.cliques: Forbidden: a clique of a scaling group has no autoScalingConfig,"
         " use scaleConfig of the group: a",
     ),
+    "a group member with an update limit of its own": (
+        {
+            GROUPS: [scaling_group("g", "a")],
+            f"{A}.rollingUpdate": {"maxUnavailable": 2},
+        },
+        "spec.template.cliques: Forbidden: a clique of a scaling group has no rollingUpdate, use"
+        " rollingUpdate of the group: a",
+    ),
+    "a group of which an update may replace none": (
+        {GROUPS: [scaling_group("g", "a", rollingUpdate={"maxUnavailable": 0})]},
+        "spec.template.podCliqueScalingGroups[0].rollingUpdate.maxUnavailable: Invalid value: 0:"
+        " spec.template.podCliqueScalingGroups[0].rollingUpdate.maxUnavailable in body should be"
+        " greater than or equal to 1",
+    ),
+    "a clique of which an update may replace none": (
+        {f"{A}.rollingUpdate": {"maxUnavailable": 0}},
+        "spec.template.cliques[0].rollingUpdate.maxUnavailable: Invalid value: 0:"
+        " spec.template.cliques[0].rollingUpdate.maxUnavailable in body should be greater than or"
+        " equal to 1",
+    ),
+    "an update that may take no time": (
+        {"spec.updateStrategy": {"rollingUpdate": {"progressDeadlineSeconds": 0}}},
+        "spec.updateStrategy.rollingUpdate.progressDeadlineSeconds: Invalid value: 0:"
+        " spec.updateStrategy.rollingUpdate.progressDeadlineSeconds in body should be greater than"
+        " or equal to 1",
+    ),
     "a claim template without requests": (
         {
             f"{TEMPLATE}.resourceClaimTemplates": [

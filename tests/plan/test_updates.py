@@ -87,13 +87,65 @@ def test_one_pod_that_serves_goes_at_a_time(
     assert replaced(states, minimum) == expected
 
 
+@pytest.mark.parametrize(
+    ("states", "minimum", "limit", "expected"),
+    [
+        ([(READY, OLD)] * 4, 1, 3, [0, 1, 2]),
+        ([(READY, OLD)] * 4, 2, 3, [0, 1]),
+        ([(READY, OLD)] * 4, 4, 3, [0]),
+        ([(READY, OLD)] * 2, 1, 9, [0]),
+        ([(BOUND, NEW), (READY, NEW), (READY, OLD), (READY, OLD)], 1, 2, [2]),
+        ([(BOUND, NEW), (RELEASED, NEW), (READY, OLD), (READY, OLD)], 1, 2, []),
+        ([(READY, OLD), (BOUND, OLD), (READY, OLD), (READY, OLD)], 1, 2, [1, 0]),
+        ([(READY, OLD), (BOUND, OLD), (RELEASED, OLD), (READY, OLD)], 1, 2, [1, 2]),
+        ([(READY, OLD), (BOUND, OLD), (READY, OLD)], 2, 2, [1]),
+    ],
+    ids=[
+        "as-many-as-allowed",
+        "never-below-the-minimum",
+        "one-where-all-are-the-minimum",
+        "not-all",
+        "one-that-starts-counts",
+        "not-while-as-many-start",
+        "one-that-is-idle-counts",
+        "all-idle-ones-at-once",
+        "idle-and-at-the-minimum",
+    ],
+)
+def test_as_many_pods_that_serve_go_at_a_time_as_max_unavailable_and_the_minimum_allow(
+    states: States, minimum: int, limit: int, expected: list[int]
+) -> None:
+    found = facts(states, minimum)
+    assert [found.pods.index(one) for one in pods_to_replace(found, limit)] == expected
+
+
+def test_pods_that_are_missing_count_as_unavailable() -> None:
+    found = facts([(READY, OLD)] * 3)
+    short = CliqueFacts("a", NEW, NEW, 4, 1, found.pods)
+    assert pods_to_replace(short, 1) == ()
+    assert pods_to_replace(short, 2) == found.pods[:1]
+    at_minimum = CliqueFacts("a", NEW, NEW, 4, 3, found.pods)
+    assert pods_to_replace(at_minimum, 4) == ()
+
+
 def test_a_podclique_that_was_not_given_the_template_yet_replaces_nothing() -> None:
     assert pods_to_replace(facts([(BOUND, OLD)], said=OLD)) == ()
 
 
-def copies(*of: States, minimum: int = 1) -> frozenset[int]:
+def copies(*of: States, minimum: int = 1, limit: int = 1) -> frozenset[int]:
     found = tuple(GroupReplicaFacts(index, (facts(states),)) for index, states in enumerate(of))
-    return replicas_to_replace(GroupFacts("g", minimum, found))
+    return replicas_to_replace(GroupFacts("g", minimum, found), limit)
+
+
+def test_as_many_copies_that_serve_go_at_a_time_as_max_unavailable_and_the_minimum_allow() -> None:
+    good, old, down = [(READY, NEW)], [(READY, OLD)], [(BOUND, NEW)]
+    assert copies(old, old, old, old, limit=2) == {0, 1}
+    assert copies(old, old, old, old, minimum=3, limit=2) == {0}
+    assert copies(old, old, minimum=2, limit=2) == {0}
+    assert copies(down, good, old, old, limit=2) == {2}
+    assert copies(down, down, old, old, limit=2) == frozenset()
+    # One of which only some pods are deleted yet does not stop the other.
+    assert copies([(BOUND, OLD)], old, old, old, limit=2) == {0, 1}
 
 
 def test_one_copy_that_serves_goes_at_a_time() -> None:
@@ -170,6 +222,65 @@ def test_an_update_begins_goes_on_from_its_record_and_ends() -> None:
     ended = plan_progress(recorded, "h2", done, {}, NOW + timedelta(minutes=1))
     assert not ended.is_active
     assert updating_replica(workload(**ended.manifest()), "h2") is None
+
+
+def test_limits_that_the_user_wrote_are_in_the_message() -> None:
+    manifest = workload(currentGenerationHash="h1").manifest()
+    manifest["spec"]["template"]["cliques"][0]["rollingUpdate"] = {"maxUnavailable": 2}  # type: ignore[index, call-overload]
+    pcs = PodCliqueSet.model_validate(manifest)
+    begun = plan_progress(pcs, "h2", [replica(0, SERVING)], {}, NOW)
+    assert begun.message.endswith("replica 0: 0/2 pods updated; at most 2 of a unavailable")
+
+
+def with_deadline(seconds: int, **status: Any) -> PodCliqueSet:
+    manifest = workload(**status).manifest()
+    limits: Any = {"progressDeadlineSeconds": seconds}
+    manifest["spec"]["updateStrategy"] = {"rollingUpdate": limits}  # type: ignore[index, call-overload]
+    return PodCliqueSet.model_validate(manifest)
+
+
+def test_an_update_without_another_ready_pod_is_late_after_its_deadline() -> None:
+    half = [(READY, NEW), (READY, OLD)]
+    late = NOW + timedelta(seconds=61)
+    begun = plan_progress(
+        with_deadline(60, currentGenerationHash="h1"), "h2", [replica(0, SERVING)], {}, NOW
+    )
+    assert (begun.reason, begun.deadline) == (
+        "ReplicaUpdating",
+        NOW.replace(microsecond=0) + timedelta(seconds=60),
+    )
+    recorded = with_deadline(60, **begun.manifest())
+    stuck = plan_progress(recorded, "h2", [replica(0, SERVING)], {}, late)
+    assert stuck.reason == "ProgressDeadlineExceeded"
+    assert stuck.message == (
+        f"no updated pod became ready since {NOW:%Y-%m-%dT%H:%M:%SZ}, progressDeadlineSeconds is 60:"
+        " 0/1 replicas updated; replica 0: 0/2 pods updated. Correct the template, or apply the"
+        " former one to roll back"
+    )
+    # The record of the pods that were ready survives a restart, and another pod is progress.
+    moved = plan_progress(with_deadline(60, **stuck.manifest()), "h2", [replica(0, half)], {}, late)
+    assert moved.reason == "ReplicaUpdating"
+    assert moved.deadline == late.replace(microsecond=0) + timedelta(seconds=60)
+    later = late + timedelta(seconds=61)
+    again = plan_progress(
+        with_deadline(60, **moved.manifest()), "h2", [replica(0, half)], {}, later
+    )
+    assert again.reason == "ProgressDeadlineExceeded"
+    ended = plan_progress(
+        with_deadline(60, **again.manifest()), "h2", [replica(0, GOOD)], {}, later
+    )
+    assert (ended.is_active, ended.deadline) == (False, None)
+    assert "lastProgressAt" not in str(ended.manifest())
+
+
+def test_an_update_without_a_deadline_records_no_progress_and_is_never_late() -> None:
+    begun = plan_progress(
+        with_deadline(60, currentGenerationHash="h1"), "h2", [replica(0, SERVING)], {}, NOW
+    )
+    plain = workload(**begun.manifest())
+    found = plan_progress(plain, "h2", [replica(0, SERVING)], {}, NOW + timedelta(days=1))
+    assert (found.reason, found.deadline) == ("ReplicaUpdating", None)
+    assert "lastProgressAt" not in str(found.manifest())
 
 
 def test_templates_that_change_again_begin_anew_with_the_replica_that_was_begun() -> None:

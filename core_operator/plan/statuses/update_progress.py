@@ -46,6 +46,8 @@ class GroupUpdate:
     is_automatic: bool
     is_turn: bool
     """The replica of the set to which the group belongs is being updated."""
+    max_unavailable: int = 1
+    """How many of its replicas are replaced at a time."""
 
 
 def clique_progress(
@@ -148,7 +150,8 @@ def _record(
 
 
 def _selected(update: GroupUpdate) -> dict[str, ReplicasSelectedToUpdate]:
-    chosen = replicas_to_replace(update.facts) if update.is_turn else frozenset()
+    limit = update.max_unavailable
+    chosen = replicas_to_replace(update.facts, limit) if update.is_turn else frozenset()
     if not chosen:
         return {}
     done = tuple(one.index for one in update.facts.replicas if one.is_current)

@@ -4,15 +4,24 @@ The record is part of the set's status, so it survives a restart. It has the rev
 update started and ended, and the replica that is being updated. Another change of the templates
 starts a new update, which continues with that replica. With OnDelete an update ends when it
 starts, because the user replaces the pods.
+
+With progressDeadlineSeconds the record also has the number of updated pods that are ready, and when
+it last grew. A deadline that is exceeded is only reported: the update waits for those pods anyway.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from core_operator.plan.pods.replicas import ReplicaFacts
+from core_operator.plan.pods.replicas import ReplicaFacts, template_hash_of
 from core_operator.plan.statuses.reasons import Blocker, most_urgent
-from core_operator.plan.updates.rolling import Turn, is_automatic, next_replica
+from core_operator.plan.updates.rolling import (
+    Turn,
+    clique_limit,
+    group_limit,
+    is_automatic,
+    next_replica,
+)
 from shared_api.models import (
     JsonObject,
     PodCliqueSet,
@@ -23,6 +32,7 @@ from shared_api.models import (
 
 REASON_UPDATING = "ReplicaUpdating"
 REASON_WAITING = "WaitingForReplica"
+REASON_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,8 @@ class UpdateProgressPlan:
     turn: Turn
     reason: str = ""
     message: str = ""
+    deadline: datetime | None = None
+    """When the update is reported to make no progress, unless another pod is ready before."""
 
     @property
     def is_active(self) -> bool:
@@ -69,9 +81,21 @@ def plan_progress(
         record = _with_turn(record, turn, now)
     record = record.model_copy(update=_counts(replicas))
     if record.update_ended_at is not None:
-        return UpdateProgressPlan(set_hash, record, turn)
+        return UpdateProgressPlan(set_hash, _without_progress(record), turn)
     reason = REASON_UPDATING if turn.replica is not None else REASON_WAITING
-    return UpdateProgressPlan(set_hash, record, turn, reason, _message(replicas, turn, blockers))
+    message = _message(pcs, replicas, turn, blockers)
+    seconds = _deadline_seconds(pcs)
+    if seconds is None:
+        return UpdateProgressPlan(set_hash, _without_progress(record), turn, reason, message)
+    record, since = _with_progress(record, replicas, now)
+    deadline = since + timedelta(seconds=seconds)
+    if now >= deadline:
+        reason = REASON_DEADLINE_EXCEEDED
+        message = (
+            f"no updated pod became ready since {since:%Y-%m-%dT%H:%M:%SZ}, progressDeadlineSeconds"
+            f" is {seconds}: {message}. Correct the template, or apply the former one to roll back"
+        )
+    return UpdateProgressPlan(set_hash, record, turn, reason, message, deadline)
 
 
 def _starts(
@@ -143,7 +167,65 @@ def _counts(replicas: Sequence[ReplicaFacts]) -> dict[str, int]:
     }
 
 
-def _message(replicas: Sequence[ReplicaFacts], turn: Turn, blockers: Mapping[str, Blocker]) -> str:
+def _deadline_seconds(pcs: PodCliqueSet) -> int | None:
+    strategy = pcs.spec.update_strategy
+    limits = strategy.rolling_update if strategy is not None else None
+    return limits.progress_deadline_seconds if limits is not None else None
+
+
+def _with_progress(
+    record: PodCliqueSetUpdateProgress, replicas: Sequence[ReplicaFacts], now: datetime
+) -> tuple[PodCliqueSetUpdateProgress, datetime]:
+    """Return the record with the number of updated pods, and when it last grew."""
+    updated = sum(
+        pod.is_ready and template_hash_of(pod) == clique.wanted_hash
+        for replica in replicas
+        for clique in replica.cliques
+        for pod in clique.pods
+    )
+    moment = now.replace(microsecond=0)
+    before, since = record.updated_pods_count, record.last_progress_at
+    if before is None or since is None or updated > before:
+        since = moment
+    begun = (
+        record.update_started_at,
+        *(one.update_started_at for one in record.currently_updating),
+    )
+    since = max((since, *(one for one in begun if one is not None)))
+    told = {"updated_pods_count": updated, "last_progress_at": since}
+    return record.model_copy(update=told), since
+
+
+def _without_progress(record: PodCliqueSetUpdateProgress) -> PodCliqueSetUpdateProgress:
+    """Return the record without what only a deadline needs."""
+    # A field that is set to None would be sent as null, which the server refuses.
+    needless = {"updated_pods_count", "last_progress_at"}
+    return PodCliqueSetUpdateProgress(
+        **{name: getattr(record, name) for name in record.model_fields_set - needless}
+    )
+
+
+def _limits(pcs: PodCliqueSet) -> str:
+    """Return how many pods and replicas may be unavailable, where the user wrote it."""
+    template = pcs.spec.template
+    found = [
+        *((one.name, clique_limit(one)) for one in template.cliques if one.rolling_update),
+        *(
+            (one.name, group_limit(one))
+            for one in template.pod_clique_scaling_groups
+            if one.rolling_update
+        ),
+    ]
+    told = ", ".join(f"{limit} of {name}" for name, limit in found)
+    return f"; at most {told} unavailable" if found else ""
+
+
+def _message(
+    pcs: PodCliqueSet,
+    replicas: Sequence[ReplicaFacts],
+    turn: Turn,
+    blockers: Mapping[str, Blocker],
+) -> str:
     done = sum(replica.is_current and replica.is_available for replica in replicas)
     message = f"{done}/{len(replicas)} replicas updated"
     index = turn.replica if turn.replica is not None else turn.waits_for
@@ -157,6 +239,6 @@ def _message(replicas: Sequence[ReplicaFacts], turn: Turn, blockers: Mapping[str
         outdated = sum(len(clique.outdated) for clique in about.cliques)
         wanted = sum(clique.replicas for clique in about.cliques)
         updated = len(pods) - outdated
-        message = f"{message}; replica {index}: {updated}/{wanted} pods updated"
+        message = f"{message}; replica {index}: {updated}/{wanted} pods updated{_limits(pcs)}"
     found = most_urgent(blockers[one.name] for one in about.cliques if one.name in blockers)
     return message if found is None else f"{message}; {found.message}"

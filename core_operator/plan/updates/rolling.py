@@ -2,10 +2,11 @@
 
 One replica of a set is updated at a time: unscheduled ones first, then unavailable ones. The next
 one starts when it is available again. Inside a replica all unready pods are replaced at once. Of
-the ready ones, one pod of each clique and one replica of each scaling group is replaced at a time,
-by index, once those before it are ready again. An unready one after it was not deleted by the
-update and blocks nothing while the minimum stays. So a broken template costs one ready pod of a
-clique, or one available replica of a scaling group.
+the ready ones, maxUnavailable pods of each clique and maxUnavailable replicas of each scaling group
+are replaced at a time (default 1), by index, once those before them are ready again. An unready one
+after them was not deleted by the update and blocks nothing while the minimum stays. So a broken
+template costs maxUnavailable ready pods of a clique, or available replicas of a scaling group. Never
+are so many replaced that fewer than minAvailable are left, except one where all are the minimum.
 
 A replica that is not updated yet keeps its template, also for recreated pods. The pods of one gang
 never differ before its update starts.
@@ -14,10 +15,22 @@ never differ before its update starts.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core_operator.plan.pods.replicas import CliqueFacts, GroupFacts, ReplicaFacts
+from core_operator.plan.pods.replicas import (
+    CliqueFacts,
+    GroupFacts,
+    ReplicaFacts,
+    template_hash_of,
+)
 from shared_api import names
 from shared_api.kube.pods import Pod
-from shared_api.models import JsonObject, PodClique, PodCliqueSet, UpdateStrategyType
+from shared_api.models import (
+    JsonObject,
+    PodClique,
+    PodCliqueScalingGroupConfig,
+    PodCliqueSet,
+    PodCliqueTemplateSpec,
+    UpdateStrategyType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +82,59 @@ def next_replica(replicas: Sequence[ReplicaFacts], current: int | None) -> Turn:
     return Turn(first.index)
 
 
-def pods_to_replace(clique: CliqueFacts) -> tuple[Pod, ...]:
-    """Return the pods of a standalone clique to replace now, in the replica being updated."""
+def pods_to_replace(clique: CliqueFacts, limit: int = 1) -> tuple[Pod, ...]:
+    """Return the pods of a standalone clique to replace now, in the replica being updated.
+
+    `limit` is the maxUnavailable of the clique.
+    """
     outdated = clique.outdated
     if clique.template_hash != clique.wanted_hash or not outdated:
         return ()
     idle = tuple(pod for pod in outdated if not pod.is_ready)
-    if idle:
+    serving = tuple(pod for pod in outdated if pod.is_ready)
+    if not serving:
         return idle
-    first = clique.pods.index(outdated[0])
-    if len(clique.pods) < clique.replicas:
-        return ()
-    if any(not pod.is_ready for pod in clique.pods[:first]):
-        return ()
-    whole = clique.ready == len(clique.pods)
-    return outdated[:1] if whole or clique.ready - 1 >= clique.minimum else ()
+    before = clique.pods[: clique.pods.index(serving[0])]
+    missing = max(0, clique.replicas - len(clique.pods))
+    started = sum(
+        not pod.is_ready and template_hash_of(pod) == clique.wanted_hash for pod in before
+    )
+    whole = clique.ready == len(clique.pods) and not missing
+    spare = _spare(clique.ready, clique.minimum, whole=whole)
+    return (*idle, *serving[: max(0, min(limit - len(idle) - missing - started, spare))])
 
 
-def replicas_to_replace(group: GroupFacts) -> frozenset[int]:
-    """Return the replicas of a scaling group to replace whole, in the replica being updated."""
+def replicas_to_replace(group: GroupFacts, limit: int = 1) -> frozenset[int]:
+    """Return the replicas of a scaling group to replace whole, in the replica being updated.
+
+    `limit` is the maxUnavailable of the scaling group.
+    """
     outdated = [one for one in group.replicas if not one.is_current]
-    idle = frozenset(one.index for one in outdated if not one.is_available)
-    if idle or not outdated:
-        return idle
-    first = group.replicas.index(outdated[0])
-    if any(not one.is_available for one in group.replicas[:first]):
-        return idle
+    idle = [one.index for one in outdated if not one.is_available]
+    serving = [one.index for one in outdated if one.is_available]
+    if not serving:
+        return frozenset(idle)
+    started = sum(
+        one.is_current and not one.is_available for one in group.replicas if one.index < serving[0]
+    )
     whole = group.available == len(group.replicas)
-    if whole or group.available - 1 >= group.minimum:
-        return frozenset({outdated[0].index})
-    return idle
+    spare = _spare(group.available, group.minimum, whole=whole)
+    return frozenset((*idle, *serving[: max(0, min(limit - len(idle) - started, spare))]))
+
+
+def clique_limit(template: PodCliqueTemplateSpec) -> int:
+    """Return the maxUnavailable of a clique that belongs to no scaling group."""
+    return template.rolling_update.limit if template.rolling_update is not None else 1
+
+
+def group_limit(config: PodCliqueScalingGroupConfig) -> int:
+    """Return the maxUnavailable of a scaling group."""
+    return config.rolling_update.limit if config.rolling_update is not None else 1
+
+
+def _spare(serving: int, minimum: int, *, whole: bool) -> int:
+    """Return how many may be deleted; one even at the minimum, or no update could ever start."""
+    return max(serving - minimum, 1 if whole else 0)
 
 
 def with_live_template(manifest: JsonObject, live: PodClique) -> JsonObject:
