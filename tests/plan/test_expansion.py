@@ -300,6 +300,15 @@ def test_no_kind_has_many_more_objects_than_the_set_has_pods(
 ) -> None:
     expansion = expand(pcs, data.draw(live_sizes(pcs)))
     pods = sum(one.template.spec.replicas for one in expansion.cliques)
+    # A group that is scaled to zero counts as one of its replicas.
+    pods += sum(one.replicas == 0 for one in expansion.groups)
     counted = (expansion.cliques, expansion.groups, expansion.gangs, domains(pcs))
     assert all(len(found) <= pods for found in counted)
     assert len(list(autoscaled(expansion))) <= 2 * pods
+
+
+def test_groups_that_are_scaled_to_zero_count_towards_the_limit() -> None:
+    pcs = pod_clique_set(clique("a"), groups=(group("g", "a"),), replicas=20_001)
+    expansion = expand(pcs, {f"w-{index}-g": 0 for index in range(20_001)})
+    assert len(expansion.groups) == 20_000
+    assert expansion.too_large.startswith("a set has at most 20000 pods: ")

@@ -207,7 +207,8 @@ class _Templates:
         pods, claims = self._own
         for group in groups:
             of_replica = self._of_replica[group.config.name]
-            pods += group.replicas * of_replica[0]
+            # A group that is scaled to zero still has objects, and it may return.
+            pods += max(group.replicas, 1) * of_replica[0]
             claims += group.replicas * of_replica[1]
             claims += claim_count(group.config.resource_sharing, group.replicas)
         return pods, claims
