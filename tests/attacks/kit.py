@@ -76,7 +76,7 @@ def tenant(cluster: Cluster, namespace: str, name: str = "mallory") -> Attacker:
 def account(
     cluster: Cluster, name: str, namespace: str = "default", *, of: str = NAMESPACE
 ) -> Attacker:
-    """Return whoever holds the token of ServiceAccount `of`/`name`; requests go to `namespace`."""
+    """Return a client with the token of ServiceAccount `of`/`name`; requests go to `namespace`."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{of}", "system:authenticated")
     return Attacker(cluster, namespace, f"system:serviceaccount:{of}:{name}", groups)
 

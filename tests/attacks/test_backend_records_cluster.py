@@ -69,7 +69,7 @@ def _said(kind: str) -> Object:
 
 @pytest.fixture
 def administrator(product: Cluster) -> Iterator[Person]:
-    """Whoever installed the product, who removes the records of the test."""
+    """The administrator who installed the product, and removes the records of the test."""
     yield Person(product, "default")
     product.kubectl("delete", "schedulerbackends", "aaa", "kai", "yunikorn", "--ignore-not-found")
 

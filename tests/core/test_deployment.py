@@ -109,7 +109,7 @@ def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> Non
 def test_core_may_name_the_owners_of_its_children_where_that_is_guarded(
     core_cluster: Cluster,
 ) -> None:
-    # OwnerReferencesPermissionEnforcement asks for this of whoever sets blockOwnerDeletion.
+    # OwnerReferencesPermissionEnforcement requires this right of each client that sets blockOwnerDeletion.
     rules = [rule for rule in own_rules(core_cluster) if "update" in rule["verbs"]]
     assert [(rule["apiGroups"], rule["verbs"]) for rule in rules] == [(["grove.io"], ["update"])]
     owners = ("podcliquesets", "podcliques", "podcliquescalinggroups")

@@ -53,7 +53,7 @@ def said(stage: Stage, name: str) -> Object:
 
 
 async def until_new(stage: Stage, name: str, before: dict[str, set[str]], *cliques: str) -> None:
-    """Wait until exactly the pods of these PodCliques were made anew, and all are ready."""
+    """Wait until exactly the pods of these PodCliques were recreated, and all are ready."""
     count = sum(map(len, before.values()))
     await stage.until(
         lambda: (

@@ -1,4 +1,4 @@
-"""OnDelete: nobody but the user replaces pods, and whatever is made anew is of the new template."""
+"""OnDelete: only the user replaces pods, and each recreated pod has the new template."""
 
 from collections.abc import AsyncIterator
 

@@ -144,7 +144,7 @@ async def test_of_four_gangs_of_four_two_run_under_a_quota_of_eight_and_more_com
         await until_running(person, w=(4, 4))
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
         keeper.assert_kept()
-        # Some were given back and made again; it is no storm.
+        # Some were deleted and recreated, but only a few times.
         await operator.until_idle(PATIENCE)
         seen = operator.writes.seen
         assert seen["post", "pods"] + seen["delete", "pods"] < 16 * 6

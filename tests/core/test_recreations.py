@@ -1,4 +1,4 @@
-"""A gang that is made anew time and again is released after longer and longer pauses."""
+"""A gang that is recreated again and again is released after longer and longer pauses."""
 
 from dataclasses import replace
 

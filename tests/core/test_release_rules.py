@@ -1,4 +1,4 @@
-"""The release rules of a record are obeyed to the letter, whoever says them."""
+"""The release rules of a record are followed exactly, whichever record has them."""
 
 import asyncio
 from collections.abc import Iterator

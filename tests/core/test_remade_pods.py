@@ -55,7 +55,7 @@ async def test_held_pods_follow_a_gang_that_somebody_deleted(
             await person.until(is_made_anew)
             assert not before & uids(person, "w-0-a")
             assert [gates(pod) for pod in person.pods] == [[GATE], [GATE]]
-            assert len(person.history) == 4, "each was made anew once"
+            assert len(person.history) == 4, "each was recreated once"
         async with StandIn(person.client, "default", preparation=WITH_UID).serving():
             await person.until_ready(2)
             assert len(person.history) == 4

@@ -71,7 +71,7 @@ async def test_a_podclique_keeps_indexes_and_members_when_it_is_scaled(
         await person.until(lambda: len(person.pods) == 2)
         kept = {index: pod.metadata.uid for index, pod in person.pods_of("w-0-a").items()}
         assert kept == members
-        # The size belongs to whoever scaled it: the set does not take it back.
+        # The client that scaled it owns the size: the set does not reset it.
         await person.change(SETS, "w", {"metadata": {"annotations": {"example.com/a": "b"}}})
         await person.until(
             lambda: len(person.one(GANGS, "w-0").spec["podgroups"][0]["podReferences"]) == 2

@@ -1,4 +1,4 @@
-"""Which PodCliques are told of at once while many others are on their way, and which later."""
+"""Which PodClique statuses are written at once while many others change, and which later."""
 
 from core_operator.controllers.statuses import PodCliqueStatusReconciler
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
@@ -28,7 +28,7 @@ class Stage(Scene):
         self.has_clique()
 
     async def tells(self) -> bool:
-        """Tell whether the status is written; if not, whoever is put off asks to be looked at."""
+        """Tell whether the status is written; if not, a delayed clique is queued again."""
         before = len(self.client.writes)
         result = await self.reconciler.reconcile(KEY)
         told = len(self.client.writes) > before

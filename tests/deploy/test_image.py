@@ -91,7 +91,7 @@ def image() -> str:
         check=False,
     )
     if done.returncode and _is_offline(done.stderr):
-        pytest.skip(f"the base image cannot be had: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"the base image is not available: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
     return tag
 

@@ -40,7 +40,7 @@ def test_every_expression_is_sound_and_no_one_elses_requests_are_matched(policed
         assert not any("/" in name or "*" in name for name in matched - _STATUSES)
         if policy["metadata"]["name"] not in _NARROWED:
             assert not any("DELETE" in rule["operations"] for rule in rules)
-        # Pods of everybody: whoever is not meant is let through before anything is asked for.
+        # The policy sees all pods: a request that it does not cover is admitted before any lookup.
         selector = policy["spec"]["matchConstraints"].get("objectSelector")
         if "pods" in matched and not selector:
             assert policy["spec"]["matchConditions"], policy["metadata"]["name"]

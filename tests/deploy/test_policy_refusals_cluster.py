@@ -129,7 +129,9 @@ def test_the_controller_of_a_managed_pod_is_changed_by_core_alone(
         )
 
 
-def test_a_released_gang_stays_with_its_backend_whoever_asks(policed: Cluster, space: str) -> None:
+def test_a_released_gang_stays_with_its_backend_for_every_user(
+    policed: Cluster, space: str
+) -> None:
     anybody = Person(policed, space)
     anybody.do("create", "-f", "-", input=podgang("w-0", "kai"))
     move = ("label", "podgang", "w-0", "--overwrite", "grove.io/scheduler-backend=default")

@@ -45,7 +45,7 @@ class Line:
 
 @contextlib.asynccontextmanager
 async def line_before(count: int) -> AsyncIterator[Line]:
-    """A line before so many slots; whoever is left at the end goes home."""
+    """Callers that wait for a number of slots; those left at the end are cancelled."""
     async with asyncio.TaskGroup() as group:
         line = Line(count, group)
         yield line
@@ -60,7 +60,7 @@ async def settled() -> None:
 
 
 async def served(line: Line) -> list[str]:
-    """Have whoever is inside leave, one after the other; who came in, in their order."""
+    """Release the slots one after the other; return the callers that got one, in order."""
     order = []
     while line.inside:
         order.append(line.inside[0])
@@ -82,7 +82,7 @@ async def test_among_equals_the_one_that_waits_longest_is_next() -> None:
         assert await served(line) == list("abcdef")
 
 
-async def test_one_slot_in_four_goes_to_whoever_waits_longest() -> None:
+async def test_one_slot_in_four_goes_to_the_caller_that_waits_longest() -> None:
     async with line_before(1) as line:
         await line.come("now", FINISH)
         await line.come("new", BEGIN)
@@ -100,7 +100,7 @@ async def test_a_free_slot_is_taken_at_once_by_anybody() -> None:
         assert line.inside == ["a", "b"]
 
 
-async def test_whoever_gives_up_waiting_takes_no_slot() -> None:
+async def test_a_caller_that_gives_up_waiting_takes_no_slot() -> None:
     async with line_before(1) as line:
         for name in "abc":
             await line.come(name, GO_ON)

@@ -18,7 +18,7 @@ _FETCH_SECONDS = 180
 
 
 def definitions() -> list[Path]:
-    """The files of the kinds that we make objects of; skips where they cannot be had."""
+    """The files of the kinds that we make objects of; skips where they are not available."""
     try:
         go = find_toolchain().program
     except ClusterError as error:
@@ -34,7 +34,7 @@ def definitions() -> list[Path]:
     )
     found = json.loads(fetched.stdout or "{}")
     if fetched.returncode != 0 or "Dir" not in found:
-        pytest.skip(f"{_MODULE} cannot be had: {found.get('Error') or fetched.stderr.strip()}")
+        pytest.skip(f"{_MODULE} is not available: {found.get('Error') or fetched.stderr.strip()}")
     assert found["Sum"] == _SUM
     folder = Path(found["Dir"]) / "example" / "prometheus-operator-crd"
     return [folder / f"monitoring.coreos.com_{kind}.yaml" for kind in _KINDS]

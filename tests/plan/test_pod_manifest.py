@@ -73,7 +73,7 @@ def test_a_pod_of_a_plain_template() -> None:
                 "grove.io/podclique-pod-index": "2",
                 "grove.io/scheduler-backend": "example",
             },
-            # The digest is pinned: another one would have held pods made anew by an upgrade.
+            # The digest is pinned: with another one, an upgrade would recreate gated pods.
             "annotations": {
                 "grove.io/preparation": "example.com/gate:b4b8bf78e9ad",
                 "grove.io/podgang-uid": "gang-uid",

@@ -122,7 +122,7 @@ def test_a_clique_in_no_group_is_not_rendered_as_a_member() -> None:
         group_podclique(pcs, instance, GROUP_OWNER, None)
 
 
-def test_replicas_belong_to_whoever_scales_the_clique() -> None:
+def test_replicas_belong_to_the_client_that_scales_the_clique() -> None:
     assert rendered(worked_example(), "w-0-a").spec.replicas == 2
     assert rendered(worked_example(), "w-0-a", live=7).spec.replicas == 7
     assert rendered(worked_example(), "w-0-s-1-c", live=9).spec.replicas == 9

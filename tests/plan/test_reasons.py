@@ -127,7 +127,7 @@ def test_a_pod_that_is_told_of_its_own_place_waits_for_the_others() -> None:
     placed = replace(RELEASED, said=f"Pod {NAMESPACE}/{own} can possibly be assigned to n1, once")
     waits = "1 waiting for the rest of the gang, 1 with insufficient nvidia.com/gpu"
     assert told(STUCK, placed) == f"PodsNotScheduled: gang w-0: 0/2 pods scheduled; {waits}"
-    # What is short is said whoever is named, and words about another pod are passed on.
+    # The missing resource is reported for every pod, and messages about another pod are kept.
     short = replace(RELEASED, said=f"{own}: 1 Insufficient nvidia.com/gpu")
     assert told(STUCK, short).endswith("; 2 with insufficient nvidia.com/gpu")
     about_other = replace(RELEASED, said=f"waiting for pod {other}")

@@ -124,13 +124,13 @@ async def test_a_connection_ends_in_time_however_slow_its_caller_is(sent: bytes)
         connection = await site.connect()
         connection[1].write(sent)
         connection[1].transport.pause_reading()  # type: ignore[attr-defined]
-        # Whoever connects later is closed later.
+        # A later connection is closed later.
         assert await closed(await site.connect()) == b""
         connection[1].transport.resume_reading()  # type: ignore[attr-defined]
         assert len(await closed(connection)) < len(LARGE)
 
 
-async def test_a_full_listener_closes_whoever_has_sent_no_request_for_longest() -> None:
+async def test_a_full_listener_closes_the_connection_that_is_idle_for_longest() -> None:
     async with listening(ListenerLimits(connections=3, seconds=60)) as site:
         reading = await site.connect()
         reading[1].write(GET.replace(b"page", b"large"))

@@ -168,7 +168,9 @@ async def test_a_stale_view_waits_for_its_event_but_not_for_ever(
     assert bench.times() == [0, 5, 65]
 
 
-async def test_whoever_waits_for_an_event_may_say_when_to_look_again(bench: Bench) -> None:
+async def test_a_key_that_waits_for_an_event_may_set_when_it_is_reconciled_again(
+    bench: Bench,
+) -> None:
     bench.fail_with(WaitForEvent("soon", within=7))
     async with bench.running():
         bench.controller.queue.add(X)

@@ -116,6 +116,6 @@ def ground() -> Iterator[tuple[Cluster, Path]]:
 
 
 def say(line: str) -> None:
-    """Tell whoever waits for the end."""
+    """Signal the end to the waiting tasks."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -1,7 +1,7 @@
 """Puts recorded objects into a cluster as if the operator that made them had been there.
 
 Owners come before what they own, and get new UIDs, which are put in the place of the old ones.
-Statuses are written after that, and last of all who had applied what: otherwise whoever restores
+Statuses are written after that, and last of all who had applied what: otherwise the restoring client
 would be the owner of every field, and today's operator would have to write it anew.
 """
 

@@ -1,4 +1,4 @@
-"""Gangs that follow from something else: they wait for it, and only its own gang is told of it."""
+"""Gangs that follow from something else: they wait for it, and a change concerns only its own gang."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How soon a gang is told of, by what there is to tell."""
+"""How soon the status of a gang is written, by what has changed."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What Koordinator gets wrong if it is told of gangs carelessly, on the real scheduler."""
+"""What Koordinator gets wrong if gangs are written carelessly, on the real scheduler."""
 
 import pytest
 

@@ -56,12 +56,12 @@ def test_a_new_gang_is_told_of_when_every_member_is_free(
     ],
     ids=[
         "all lost",
-        "all made anew",
+        "all recreated",
         "partly released",
         "all released",
         "the lost ones keep their nodes",
         "the lost ones had none",
-        "one of three made anew",
+        "one of three recreated",
         "one of three is going",
     ],
 )

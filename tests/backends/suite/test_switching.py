@@ -63,7 +63,7 @@ def _asking_for(backend: str) -> dict[str, str]:
 
 
 def _backend_of(stage: Stage) -> str | None:
-    # It is made anew for another backend, so that for a moment there is none.
+    # It is recreated for another backend, so that for a moment there is none.
     gang = stage.person.get(GANGS, "w-0")
     return gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) if gang else None
 
