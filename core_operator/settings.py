@@ -19,6 +19,7 @@ from shared_api.runtime.configuration import (
     content_of,
     from_file,
     problems_of,
+    version,
 )
 
 __all__ = ["Section", "ServerSettings", "SettingsError"]
@@ -90,7 +91,7 @@ class CoreTiming(Section):
 class StartupOrder(Section):
     """The init container that keeps a pod from starting before its predecessors are ready."""
 
-    image: Annotated[str, Field(min_length=1)] = "podgang:latest"
+    image: Annotated[str, Field(min_length=1)] = f"podgang:{version()}"
     """Image of the init container. Pods pull it with their own pull secrets, unless the node has it."""
 
     command: Annotated[list[str], Field(min_length=1)] = Field(

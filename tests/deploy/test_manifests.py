@@ -1,6 +1,8 @@
 """What is written in deploy/: rights, and how pods are locked down."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,18 @@ def scheduler_groups(backend: str) -> set[str]:
     shared = {"grove.io", "scheduler.grove.io", "coordination.k8s.io", "events.k8s.io"}
     written = (rule for rule in rules(DEPLOY / "backends" / backend) if "create" in rule["verbs"])
     return {group for rule in written for group in rule["apiGroups"]} - shared
+
+
+def test_every_file_names_the_image_of_this_version() -> None:
+    """A moving tag would start another version than the one that was installed."""
+    files = (ROOT / "README.md", ROOT / "Containerfile", *DEPLOY.rglob("*.yaml"))
+    named = {
+        image: file.relative_to(ROOT)
+        for file in files
+        for image in re.findall(r"\bpodgang:[\w.-]+", file.read_text())
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert named.keys() == {f"podgang:{project['version']}"}, named
 
 
 def deployments() -> list[Object]:
