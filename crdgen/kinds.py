@@ -1,7 +1,7 @@
 """What a CRD has beside its schema: names, scope, scale and the columns of `kubectl get`.
 
-State, reason and age come first, then Grove's columns with Grove's headings. Rarely needed columns
-show with `-o wide`.
+State and reason come first, then Grove's columns with Grove's headings, and the age last. Rarely
+needed columns show after these with `-o wide`.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,15 @@ from typing import Literal
 from crdgen.structural import structural_schema
 from shared_api import names
 from shared_api.models import (
+    BackendInventory,
     ClusterTopologyBinding,
     KubeObject,
+    PlacementPolicy,
     PodClique,
     PodCliqueScalingGroup,
     PodCliqueSet,
     PodGang,
+    RemoteGang,
     SchedulerBackend,
 )
 from shared_api.models.schema import JsonObject
@@ -110,6 +113,11 @@ def _message(type_: str = names.CONDITION_READY) -> Column:
     return Column("Message", _condition(type_, "message"), wide=True)
 
 
+def _completed(*, wide: bool) -> Column:
+    """Blank while jobs run and for what serves, False if they failed."""
+    return Column("Completed", _condition(names.CONDITION_COMPLETED, "status"), wide=wide)
+
+
 _BREACHED = Column(
     "MinBreached", _condition(names.CONDITION_MIN_AVAILABLE_BREACHED, "status"), wide=True
 )
@@ -121,6 +129,8 @@ def _count(name: str, path: str, *, wide: bool = False) -> Column:
 
 
 _PROGRESS = ".status.updateProgress."
+# A union: the API server prints the first that exists.
+_BLOCKER = ".status['coreBlocker','backendBlocker']."
 
 KINDS = (
     Kind(
@@ -131,10 +141,11 @@ KINDS = (
         columns=(
             READY,
             REASON,
-            AGE,
             _count("Replicas", ".spec.replicas"),
             _count("Available", ".status.availableReplicas"),
             _count("Updated", ".status.updatedReplicas"),
+            _completed(wide=False),
+            AGE,
             _count("PCLQs-Updated", _PROGRESS + "updatedPodCliquesCount", wide=True),
             _count("PCLQs-Total", _PROGRESS + "totalPodCliquesCount", wide=True),
             _count("PCSGs-Updated", _PROGRESS + "updatedPodCliqueScalingGroupsCount", wide=True),
@@ -149,12 +160,13 @@ KINDS = (
         scale_selector=".status.hpaPodSelector",
         columns=(
             REASON,
-            AGE,
             _count("MinAvail", ".spec.minAvailable"),
             _count("Replicas", ".spec.replicas"),
             _count("Ready", ".status.readyReplicas"),
             _count("Scheduled", ".status.scheduledReplicas"),
             _count("Updated", ".status.updatedReplicas"),
+            AGE,
+            _completed(wide=True),
             _count("Gated", ".status.scheduleGatedReplicas", wide=True),
             _BREACHED,
             _message(),
@@ -167,12 +179,13 @@ KINDS = (
         scale_selector=".status.selector",
         columns=(
             REASON,
-            AGE,
             _count("MinAvail", ".spec.minAvailable"),
             _count("Replicas", ".spec.replicas"),
             _count("Available", ".status.availableReplicas"),
             _count("Scheduled", ".status.scheduledReplicas"),
             _count("Updated", ".status.updatedReplicas"),
+            AGE,
+            _completed(wide=True),
             _count("PCLQs-Updated", _PROGRESS + "updatedPodCliquesCount", wide=True),
             _count("PCLQs-Total", _PROGRESS + "totalPodCliquesCount", wide=True),
             _BREACHED,
@@ -187,8 +200,8 @@ KINDS = (
         columns=(
             Column("Drift", _condition(names.CONDITION_SCHEDULER_TOPOLOGY_DRIFT, "status")),
             Column("Reason", _condition(names.CONDITION_SCHEDULER_TOPOLOGY_DRIFT, "reason")),
-            AGE,
             Column("Domains", ".spec.levels[*].domain"),
+            AGE,
             _message(names.CONDITION_SCHEDULER_TOPOLOGY_DRIFT),
         ),
     ),
@@ -198,17 +211,41 @@ KINDS = (
         short_names=("sbe",),
         scope="Cluster",
         columns=(
-            READY,
-            REASON,
-            AGE,
-            Column("Available", _condition(names.CONDITION_AVAILABLE, "status")),
-            Column("Schedulers", ".spec.schedulerNames"),
+            # Core's condition: a backend that is down cannot report it.
+            Column("Ready", _condition(names.CONDITION_AVAILABLE, "status")),
+            Column("Reason", _condition(names.CONDITION_AVAILABLE, "reason")),
+            Column("Schedulers", ".status.schedulers"),
             _count("BindTimeout", ".spec.release.bindTimeoutSeconds"),
+            AGE,
             Column("Dialect", ".status.dialect", wide=True),
             Column("Gate", ".spec.schedulingGate", wide=True),
             Column("Preparation", ".spec.preparation.mode", wide=True),
             Column("Heartbeat", ".status.lastHeartbeat", "date", wide=True),
-            _message(),
+            _message(names.CONDITION_AVAILABLE),
+        ),
+    ),
+    Kind(
+        model=BackendInventory,
+        plural="backendinventories",
+        short_names=("binv",),
+        scope="Cluster",
+        columns=(
+            Column("Observed", ".spec.observedAt", "date"),
+            Column("Machines", ".spec.rows[*].total"),
+            AGE,
+            _count("Omitted", ".spec.omitted", wide=True),
+        ),
+    ),
+    Kind(
+        model=PlacementPolicy,
+        plural="placementpolicies",
+        short_names=("pp",),
+        columns=(
+            Column("Objective", ".spec.objective"),
+            Column("MaxHourlyCost", ".spec.maxHourlyCost"),
+            Column("AdmissionTimeout", ".spec.admissionTimeout"),
+            AGE,
+            Column("Regions", ".spec.location.regions", wide=True),
         ),
     ),
     Kind(
@@ -217,15 +254,29 @@ KINDS = (
         short_names=("pg",),
         columns=(
             Column("Phase", ".status.phase"),
-            Column("Reason", _condition(names.CONDITION_SCHEDULED, "reason")),
-            AGE,
+            Column("Reason", _BLOCKER + "reason"),
             Column("Backend", f".metadata.labels.{_BACKEND}"),
+            AGE,
             Column("BindFailures", ".status.bindAttempt.failures", "integer", wide=True),
             Column("RetryAt", ".status.bindAttempt.retryAt", wide=True),
             Column("Initialized", _condition(names.CONDITION_INITIALIZED, "status"), wide=True),
             Column("Programmed", _condition(names.CONDITION_PROGRAMMED, "status"), wide=True),
             Column("Score", ".status.placementScore", "number", wide=True),
-            _message(names.CONDITION_SCHEDULED),
+            Column("Message", _BLOCKER + "message", wide=True),
+        ),
+    ),
+    Kind(
+        model=RemoteGang,
+        plural="remotegangs",
+        short_names=("rg",),
+        columns=(
+            Column("Phase", ".status.phase"),
+            Column("Reason", ".status.reason"),
+            Column("Backend", ".spec.backend"),
+            _count("Attempt", ".status.attempt"),
+            Column("Hosts", ".status.members[*].host", wide=True),
+            Column("Message", ".status.message", wide=True),
+            AGE,
         ),
     ),
 )

@@ -27,6 +27,8 @@ LABEL_PCSG_REPLICA_INDEX = "grove.io/podcliquescalinggroup-replica-index"
 LABEL_POD_INDEX = "grove.io/podclique-pod-index"
 LABEL_POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
 LABEL_MNNVL_GROUP = "grove.io/mnnvl-group"
+# On pods of a set with jobs: the attempt that they belong to, if it is not the first.
+LABEL_ATTEMPT = "grove.io/attempt"
 
 OWNED_LABELS = frozenset(
     {
@@ -41,6 +43,7 @@ OWNED_LABELS = frozenset(
         LABEL_POD_INDEX,
         LABEL_POD_TEMPLATE_HASH,
         LABEL_MNNVL_GROUP,
+        LABEL_ATTEMPT,
     }
 )
 """Labels under grove.io/ that core writes. It ignores them in the template of a clique."""
@@ -59,6 +62,7 @@ COMPONENT_COMPUTE_DOMAIN = "pcs-computedomain"
 
 # Annotations that users write.
 ANNOTATION_SCHEDULER_BACKEND = "grove.io/scheduler-backend"
+ANNOTATION_PLACEMENT_POLICY = "grove.io/placement-policy"
 ANNOTATION_MNNVL_GROUP = "grove.io/mnnvl-group"
 ANNOTATION_SHARE_WITH = "grove.io/share-with"
 ANNOTATION_RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
@@ -70,6 +74,7 @@ MNNVL_GROUP_NONE = "none"
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
 ANNOTATION_PREPARATION = "grove.io/preparation"
 ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
+ANNOTATION_HANDOVER = "grove.io/placement-handover"
 ANNOTATION_TEMPLATE_HASHES = "grove.io/pod-template-hashes"
 ANNOTATION_HASH_ALGORITHM = "grove.io/pod-template-hash-algorithm"
 RESERVED_PREFIX = "grove.io/"
@@ -85,8 +90,8 @@ STARTUP_REQUESTS = {"cpu": "100m", "memory": "32Mi"}
 GATE_PODGANG = "grove.io/podgang"
 GATE_GROVE_PENDING_CREATION = "grove.io/podgang-pending-creation"
 
-# Finalizers of Grove's operator. This product neither sets them nor removes them: an adopted
-# object keeps them until an administrator removes them.
+# Finalizers of Grove's operator. This product never sets them. It removes them from objects that it
+# adopts, because no other controller is left that would.
 FINALIZER_GROVE_PCS = "grove.io/podcliqueset.grove.io"
 FINALIZER_GROVE_PCLQ = "grove.io/podclique.grove.io"
 FINALIZER_GROVE_PCSG = "grove.io/podcliquescalinggroup.grove.io"
@@ -105,6 +110,7 @@ ENV_PCSG_TEMPLATE_NUM_PODS = "GROVE_PCSG_TEMPLATE_NUM_PODS"
 # Field managers. That of a backend is the prefix followed by the backend's name.
 FIELD_MANAGER_CORE = "core-operator"
 FIELD_MANAGER_LIFECYCLE = "core-operator-lifecycle"
+FIELD_MANAGER_JOBS = "core-operator-jobs"
 FIELD_MANAGER_BACKEND_PREFIX = "backend/"
 
 # Conditions of a PodGang that core applies.
@@ -133,6 +139,11 @@ CONDITION_MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
 CONDITION_GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
 CONDITION_GANG_TERMINATION_PENDING = "GangTerminationPending"
 CONDITION_UPDATING = "Updating"
+CONDITION_UPDATE_IGNORED = "UpdateIgnored"
+
+# Conditions of everything that runs to completion; core applies them to PodGangs too.
+CONDITION_COMPLETED = "Completed"
+CONDITION_FAILED = "Failed"
 
 # Condition of a ClusterTopologyBinding.
 CONDITION_SCHEDULER_TOPOLOGY_DRIFT = "SchedulerTopologyDrift"
@@ -146,10 +157,22 @@ REASON_SELECTED = "Selected"
 REASON_BACKEND_AVAILABLE = "BackendAvailable"
 REASON_BACKEND_UNAVAILABLE = "BackendUnavailable"
 REASON_BACKEND_UNKNOWN = "BackendUnknown"
+REASON_NO_CANDIDATE = "NoCandidate"
+REASON_POLICY_NOT_FOUND = "PlacementPolicyNotFound"
 REASON_SCHEDULERS_DISAGREE = "SchedulersDisagree"
 REASON_UNREADABLE = "Unreadable"
 REASON_UNSUPPORTED = "Unsupported"
 REASON_CONFLICT = "Conflict"
+REASON_NO_CAPACITY = "NoCapacity"
+REASON_SCHEDULER_API_MISSING = "SchedulerApiMissing"
+
+# Reasons of Programmed and Scheduled that core knows: they require manual action.
+REASON_REJECTED = "Rejected"
+REASON_QUEUE_DOES_NOT_EXIST = "QueueDoesNotExist"
+REASON_PODS_OF_EARLIER_GANG = "PodsOfEarlierGang"
+
+# Reason of Scheduled while the scheduler does nothing with a gang.
+REASON_SCHEDULER_NOT_RESPONDING = "SchedulerNotResponding"
 
 # Reasons of TopologyLevelsUnavailable.
 REASON_LEVELS_AVAILABLE = "AllClusterTopologyLevelsAvailable"
@@ -171,6 +194,17 @@ REASON_GANG_TERMINATION_ACTIVE = "GangTerminationActive"
 REASON_MIN_AVAILABLE_NEVER_MET = "MinAvailableNotMetYet"
 REASON_SCALED_TO_ZERO = "ScaledToZero"
 REASON_MIN_AVAILABLE_RECOVERING = "MinAvailableRecovering"
+
+# Reasons of Completed and Failed, and of MinAvailableBreached in a set with jobs.
+REASON_COMPLETION_CRITERIA_MET = "CompletionCriteriaMet"
+REASON_POD_FAILED = "PodFailed"
+REASON_RESTART_BUDGET_EXHAUSTED = "RestartBudgetExhausted"
+REASON_MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
+REASON_RUNS_TO_COMPLETION = "RunsToCompletion"
+
+# Reasons of UpdateIgnored.
+REASON_JOB_RUNNING = "JobRunning"
+REASON_JOB_FINISHED = "JobFinished"
 
 # Reasons of SchedulerTopologyDrift.
 REASON_TOPOLOGY_IN_SYNC = "InSync"

@@ -346,6 +346,26 @@ class Client:
         )
         return self._transport.batches(request, start.inactivity, on_open)
 
+    def chunks(self, path: str, *, inactivity: float) -> AsyncGenerator[bytes, None]:
+        """Read a path piece by piece while it arrives, such as the log of a container.
+
+        The stream fails if nothing arrives for `inactivity` seconds.
+        """
+        request = ApiRequest("GET", path, "GET", "raw", accept="*/*")
+        return self._transport.chunks(request, inactivity)
+
+    async def try_patch(
+        self, resource: Resource, key: tuple[str, str], body: Mapping[str, object], *, into: type[T]
+    ) -> T:
+        """Return what a merge patch would make of an object, after admission; nothing is stored."""
+        namespace, name = key
+        target = resource.path(namespace, name) + _query(fieldValidation="Strict", dryRun="All")
+        media_type = PatchType.MERGE.value
+        request = ApiRequest(
+            "PATCH", target, "DRYRUN", resource.plural, encode(body), content_type=media_type
+        )
+        return codec_for(into).one(await self._send(request))
+
     async def raw(self, path: str) -> bytes:
         """Read a path that is not an object, such as /version or /apis."""
         return await self._send(ApiRequest("GET", path, "GET", "raw"))

@@ -110,6 +110,26 @@ class ObservedBindAttempt(msgspec.Struct, frozen=True, gc=False, rename="camel")
     retry_at: str | None = None
 
 
+class ObservedPlacementAttempt(msgspec.Struct, frozen=True, gc=False):
+    """The time of a gang with one backend instance."""
+
+    backend: str
+    began: str = msgspec.field(name="from")
+    until: str | None = None
+    outcome: str | None = None
+    message: str | None = None
+
+
+class ObservedPlacement(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """How a gang with a placement policy came to its backend instance."""
+
+    attempts: tuple[ObservedPlacementAttempt, ...] = ()
+    tried: tuple[str, ...] = ()
+    rounds: int | None = None
+    deadline: str | None = None
+    retry_at: str | None = None
+
+
 class ObservedPodGangStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The observed state of the gang."""
 
@@ -117,6 +137,7 @@ class ObservedPodGangStatus(msgspec.Struct, frozen=True, gc=False, rename="camel
     incarnation: int | None = None
     placed_incarnation: int | None = None
     bind_attempt: ObservedBindAttempt | None = None
+    placement: ObservedPlacement | None = None
     observed_generation: int | None = None
     phase: PodGangPhase = PodGangPhase.PENDING
     placement_score: float | None = None

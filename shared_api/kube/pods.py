@@ -55,6 +55,7 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     restart_count: int = 0
     state: ContainerState = _RUNNING
     last_state: ContainerState = _RUNNING
+    image: str = ""
 
 
 class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
@@ -127,6 +128,16 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def has_ended(self) -> bool:
         """Tell whether all containers ended and none will be restarted."""
         return self.status.phase in _ENDED
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Tell whether all containers ended with exit code 0."""
+        return self.status.phase == "Succeeded"
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the pod ended for good and a container failed, or the node gave it up."""
+        return self.status.phase == "Failed"
 
     @property
     def is_live(self) -> bool:

@@ -16,10 +16,14 @@ from shared_api.models.backend import (
     SurplusRelease,
 )
 from shared_api.models.clique_template import PodCliqueScalingGroupConfig, PodCliqueTemplateSpec
+from shared_api.models.compute import Accelerator, ComputeResource, Gpus, NodeLocation, Price
+from shared_api.models.inventory import BackendInventory, BackendInventorySpec, InventoryRow
+from shared_api.models.jobs import JOB_RESTART_POLICIES, GroupWorkloadPolicy, SetWorkloadPolicy
 from shared_api.models.meta import (
     Condition,
     KubeModel,
     KubeObject,
+    KubeStatus,
     LastError,
     NamespacedName,
     ObjectMeta,
@@ -32,6 +36,13 @@ from shared_api.models.patch import (
     PodSpecPatch,
     SchedulingGroup,
     WorkloadReference,
+)
+from shared_api.models.placement import (
+    BackendSelector,
+    LostAction,
+    PlacementObjective,
+    PlacementPolicy,
+    PlacementPolicySpec,
 )
 from shared_api.models.podclique import (
     MAX_REPLICAS,
@@ -57,12 +68,23 @@ from shared_api.models.podcliqueset_status import (
 )
 from shared_api.models.podgang import (
     BindAttempt,
+    GangBlocker,
     GangTopologyConstraint,
+    PlacementAttempt,
+    PlacementOutcome,
+    PlacementStatus,
     PodGang,
     PodGangPhase,
     PodGangStatus,
     PodGroup,
     PodPreparation,
+)
+from shared_api.models.remotegang import (
+    RemoteGang,
+    RemoteGangStatus,
+    RemoteMember,
+    RemoteMemberState,
+    RemotePhase,
 )
 from shared_api.models.schema import JsonObject
 from shared_api.models.sharing import (
@@ -72,4 +94,11 @@ from shared_api.models.sharing import (
     ResourceSharingSpec,
     ScalingGroupResourceSharingSpec,
 )
-from shared_api.models.topology import ClusterTopologyBinding, TopologyConstraint, TopologyPack
+from shared_api.models.topology import (
+    ClusterTopologyBinding,
+    ClusterTopologyBindingStatus,
+    SchedulerTopologyBinding,
+    SchedulerTopologyStatus,
+    TopologyConstraint,
+    TopologyPack,
+)

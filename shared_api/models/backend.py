@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
+from shared_api.models.compute import NodeLocation, Price
 from shared_api.models.meta import KubeModel, KubeObject, KubeStatus, NamespacedName
 from shared_api.models.patch import RESERVED_KEYS, SCHEDULERS_KEYS, PodPatches
 from shared_api.models.schema import Int32, Markers, Rule, forbidden, list_set, rules
@@ -135,6 +136,9 @@ class SchedulerBackendSpec(KubeModel):
         ),
     )
 
+    kind: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """Kind of the backend, which several instances may share. If absent, the name of this object."""
+
     scheduler_names: Annotated[
         tuple[Annotated[str, Field(max_length=253)], ...], list_set(at_least=1, at_most=32)
     ]
@@ -168,8 +172,17 @@ class SchedulerBackendSpec(KubeModel):
     release: Annotated[ReleaseRules, Markers({"default": {}})] = Field(default_factory=ReleaseRules)
     """When core removes the gate."""
 
+    location: NodeLocation | None = None
+    """Where the machines of this instance are, if they are all in one place."""
+
+    price: Price | None = None
+    """What the machines of this instance cost. Absent: unknown."""
+
     lease: NamespacedName | None = None
     """Lease that the backend renews while it runs. Without a Lease the backend is never available."""
+
+    deployment: NamespacedName | None = None
+    """Deployment that runs the backend; messages name it. If absent, it has the name of the Lease."""
 
 
 class SchedulerBackendStatus(KubeStatus):
@@ -183,6 +196,9 @@ class SchedulerBackendStatus(KubeStatus):
 
     dialect: str | None = None
     """API version of the scheduler that the backend uses, or a variant of it."""
+
+    schedulers: str | None = None
+    """The schedulerNames of the spec as one text, for `kubectl get`."""
 
 
 class SchedulerBackend(KubeObject):

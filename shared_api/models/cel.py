@@ -36,6 +36,11 @@ def entry(path: str, key: str) -> str:
     return f"(has({path}) && '{key}' in {path} ? {path}['{key}'] : '')"
 
 
+def duplicate(items: str, key: str) -> str:
+    """The value of `key` that several items have; there must be one."""
+    return f"{items}.filter(a, !{items}.exists_one(b, b.{key} == a.{key}))[0].{key}"
+
+
 def unchanged(value: str) -> str:
     """True if an expression has the same value for `self` and `oldSelf`."""
     return f"{value} == {value.replace('self.', 'oldSelf.')}"

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from shared_api import names
 from shared_api.models.cel import each, entry, items, number, text, unchanged
+from shared_api.models.jobs import CliqueWorkloadPolicy, GroupWorkloadPolicy, is_job
 from shared_api.models.meta import AnnotationMap, KubeModel, LabelMap
 from shared_api.models.podclique import (
     MIN_WITHIN_REPLICAS,
@@ -18,7 +19,7 @@ from shared_api.models.podclique import (
     PositiveInt32,
     Replicas,
 )
-from shared_api.models.schema import Rule, forbidden, list_map, list_set, rules
+from shared_api.models.schema import Rule, forbidden, immutable, list_map, list_set, rules
 from shared_api.models.sharing import (
     FIXED_SHARING,
     MAX_SHARED,
@@ -47,7 +48,7 @@ ChildName = Annotated[
 
 def _fixed(field: str, check: str | None = None, *, name: str | None = None) -> Rule:
     check = check or f"self.{field} == oldSelf.{field}"
-    return forbidden(check, f"{name or field} is fixed at creation", f".{field}")
+    return immutable(check, f"{name or field} cannot be changed", f".{field}")
 
 
 _MNNVL = entry("self.annotations", names.ANNOTATION_MNNVL_GROUP)
@@ -61,15 +62,16 @@ MNNVL_RULES = (
         " of at most 63 lower-case letters, digits and '-'",
         field=".annotations",
     ),
-    forbidden(
+    immutable(
         unchanged(_MNNVL),
-        f"annotation {names.ANNOTATION_MNNVL_GROUP} is fixed at creation",
+        f"annotation {names.ANNOTATION_MNNVL_GROUP} cannot be changed",
         ".annotations",
     ),
 )
 
 _MIN_REPLICAS = number("self.autoScalingConfig.minReplicas", "self.replicas")
 _MIN_AVAILABLE = number("self.minAvailable", "self.replicas")
+_IS_JOB = is_job("self")
 _GROUP_MIN_REPLICAS = number("self.scaleConfig.minReplicas", "self.replicas")
 
 
@@ -80,30 +82,46 @@ class CliqueSpec(PodCliqueSpec):
         MIN_WITHIN_REPLICAS,
         Rule(
             check=f"!has(self.autoScalingConfig) || {_MIN_REPLICAS} >= {_MIN_AVAILABLE}",
-            message="autoScalingConfig.minReplicas must not be below minAvailable",
-            detail=f"""'autoScalingConfig.minReplicas must not be below minAvailable: it is %d,
+            message="must be greater than or equal to podCliqueSpec.minAvailable",
+            detail=f"""'must be greater than or equal to podCliqueSpec.minAvailable: it is %d,
                 minAvailable is %d'.format([{_MIN_REPLICAS}, {_MIN_AVAILABLE}])""",
             field=".autoScalingConfig.minReplicas",
         ),
         Rule(
             check="!has(self.autoScalingConfig) || (self.autoScalingConfig.maxReplicas >= self.replicas"
             f" && self.autoScalingConfig.maxReplicas >= {_MIN_REPLICAS})",
-            message="autoScalingConfig.maxReplicas must be at least replicas and minReplicas",
-            detail=f"""'autoScalingConfig.maxReplicas must be at least replicas and minReplicas: it is %d,
-                replicas is %d, minReplicas is %d'.format([self.autoScalingConfig.maxReplicas,
+            message="must be greater than or equal to replicas and podCliqueSpec.minReplicas",
+            detail=f"""'must be greater than or equal to %s: it is %d, replicas is %d, minReplicas is %d'
+                .format([self.autoScalingConfig.maxReplicas < self.replicas ? 'replicas'
+                : 'podCliqueSpec.minReplicas', self.autoScalingConfig.maxReplicas,
                 self.replicas, {_MIN_REPLICAS}])""",
             field=".autoScalingConfig.maxReplicas",
         ),
-        forbidden(
-            "!has(self.podSpec.nodeName) || self.podSpec.nodeName == ''",
-            "nodeName must be empty: a pod that is bound by hand is no member of a gang",
-            ".podSpec.nodeName",
+        Rule(
+            check="!has(self.podSpec.nodeName) || self.podSpec.nodeName == ''",
+            message="must not be set: a pod that is bound by hand is no member of a gang",
+            field=".podSpec.nodeName",
+        ),
+        Rule(
+            check="!has(self.podSpec.topologySpreadConstraints)"
+            " || size(self.podSpec.topologySpreadConstraints) == 0",
+            message="must not be set: use topologyConstraint of the clique",
+            field=".podSpec.topologySpreadConstraints",
         ),
         forbidden(
-            "!has(self.podSpec.topologySpreadConstraints)"
-            " || size(self.podSpec.topologySpreadConstraints) == 0",
-            "topologySpreadConstraints must be empty: use topologyConstraint of the clique",
-            ".podSpec.topologySpreadConstraints",
+            f"!has(self.autoScalingConfig) || !{_IS_JOB}",
+            "autoScalingConfig must be absent: pods with this restartPolicy run to completion",
+            ".autoScalingConfig",
+        ),
+        Rule(
+            check=f"!has(self.policy) || {_IS_JOB}",
+            message="policy needs podSpec.restartPolicy OnFailure or Never: with Always the clique serves",
+            field=".policy",
+        ),
+        forbidden(
+            unchanged(_IS_JOB),
+            "restartPolicy cannot be changed between Always and OnFailure or Never after creation",
+            ".podSpec.restartPolicy",
         ),
         _fixed("roleName"),
         # If absent, it equals replicas. So setting it to the number of replicas is no change.
@@ -122,6 +140,9 @@ class CliqueSpec(PodCliqueSpec):
 
     replicas: Replicas = 1
     """Number of pods at creation."""
+
+    policy: CliqueWorkloadPolicy | None = None
+    """How the clique ends. Only for cliques that run to completion."""
 
     starts_after: Annotated[
         tuple[Annotated[str, Field(max_length=63)], ...],
@@ -179,15 +200,15 @@ class PodCliqueScalingGroupConfig(KubeModel):
         MIN_WITHIN_REPLICAS,
         Rule(
             check=f"!has(self.scaleConfig) || {_GROUP_MIN_REPLICAS} >= self.minAvailable",
-            message="scaleConfig.minReplicas must not be below minAvailable",
-            detail=f"""'scaleConfig.minReplicas must not be below minAvailable: it is %d,
+            message="scaleConfig.minReplicas must be greater than or equal to minAvailable",
+            detail=f"""'scaleConfig.minReplicas must be greater than or equal to minAvailable: it is %d,
                 minAvailable is %d'.format([{_GROUP_MIN_REPLICAS}, self.minAvailable])""",
             field=".scaleConfig.minReplicas",
         ),
         Rule(
             check=f"!has(self.scaleConfig) || self.scaleConfig.maxReplicas >= {_GROUP_MIN_REPLICAS}",
-            message="scaleConfig.maxReplicas must be at least minReplicas",
-            detail=f"""'scaleConfig.maxReplicas must be at least minReplicas: it is %d,
+            message="scaleConfig.maxReplicas must be greater than or equal to minReplicas",
+            detail=f"""'scaleConfig.maxReplicas must be greater than or equal to minReplicas: it is %d,
                 minReplicas is %d'.format([self.scaleConfig.maxReplicas, {_GROUP_MIN_REPLICAS}])""",
             field=".scaleConfig.maxReplicas",
         ),
@@ -197,9 +218,9 @@ class PodCliqueScalingGroupConfig(KubeModel):
                 "s",
                 "!has(s.filter) || s.filter.childCliqueNames.all(n, n in self.cliqueNames)",
             ),
-            message="a filter of resourceSharing may only name cliques of its group",
-            detail="""'a filter of resourceSharing may only name cliques of its group: %s'.format([
-                self.cliqueNames])""",
+            message="Not found: a filter of resourceSharing may only name cliques of its group",
+            detail="""'Not found: a filter of resourceSharing may only name cliques of its group: %s'
+                .format([self.cliqueNames])""",
             field=".resourceSharing",
         ),
         _fixed("minAvailable"),
@@ -240,3 +261,6 @@ class PodCliqueScalingGroupConfig(KubeModel):
 
     rolling_update: RollingUpdateConfiguration | None = None
     """How many replicas an update replaces at a time."""
+
+    policy: GroupWorkloadPolicy | None = None
+    """How the replicas end. Only for scaling groups with a clique that runs to completion."""

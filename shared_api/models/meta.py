@@ -195,6 +195,12 @@ LabelMap = Annotated[
     dict[str, _LabelValue],
     Markers({"x-kubernetes-map-type": "granular", "maxProperties": 64}, rules=(_LABEL_KEYS,)),
 ]
+# Unlike in labels, the prefix of a key may have upper-case letters.
+_ANNOTATION_KEYS = Rule(
+    check="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",
+    message="keys must be qualified names such as name or example.com/name",
+)
 AnnotationMap = Annotated[
-    dict[str, _AnnotationValue], Markers({"x-kubernetes-map-type": "granular"})
+    dict[str, _AnnotationValue],
+    Markers({"x-kubernetes-map-type": "granular", "maxProperties": 256}, rules=(_ANNOTATION_KEYS,)),
 ]

@@ -11,9 +11,18 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
+from shared_api.models.jobs import is_job
 from shared_api.models.meta import KubeModel, KubeObject, KubeStatus, LastError
 from shared_api.models.podspec import PodSpec
-from shared_api.models.schema import Int32, Markers, Opaque, Rule, list_atomic, list_set
+from shared_api.models.schema import (
+    Int32,
+    Markers,
+    Opaque,
+    Rule,
+    forbidden,
+    list_atomic,
+    list_set,
+)
 
 Count = Annotated[Int32, Field(ge=0)]
 PositiveInt32 = Annotated[Int32, Field(ge=1)]
@@ -31,10 +40,17 @@ LastErrors = Annotated[tuple[LastError, ...], list_atomic()]
 
 MIN_WITHIN_REPLICAS = Rule(
     check="!has(self.minAvailable) || self.minAvailable <= self.replicas",
-    message="minAvailable must not exceed replicas",
-    detail="""'minAvailable must not exceed replicas: minAvailable is %d, replicas is %d'.format(
-        [self.minAvailable, self.replicas])""",
+    message="minAvailable must not be greater than replicas",
+    detail="""'minAvailable must not be greater than replicas: minAvailable is %d, replicas is %d'
+        .format([self.minAvailable, self.replicas])""",
     field=".minAvailable",
+)
+
+
+FIXED_JOB_SIZE = forbidden(
+    f"self.replicas == oldSelf.replicas || !{is_job('self')}",
+    "replicas is fixed at creation: the pods run to completion",
+    ".replicas",
 )
 
 
@@ -54,7 +70,7 @@ class AutoScalingConfig(KubeModel):
 class PodCliqueSpec(KubeModel):
     """The pods of one role."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = ()
+    RULES: ClassVar[tuple[Rule, ...]] = (FIXED_JOB_SIZE,)
 
     role_name: Annotated[str, Field(max_length=253)]
     """Role of the pods, unique among the cliques of a set."""
@@ -146,6 +162,13 @@ class PodCliqueStatus(WorkloadStatus):
 
     update_progress: PodCliqueUpdateProgress | None = None
     """The latest update."""
+
+    attempt: Count | None = None
+    """How often the pods were restarted together before; completedIndexes, Completed and Failed are about
+    this attempt. Only in sets with jobs."""
+
+    completed_indexes: str | None = None
+    """Indexes of the pods that succeeded, such as 0-2,5."""
 
 
 class PodClique(KubeObject):

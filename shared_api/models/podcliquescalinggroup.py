@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
+from shared_api.models.jobs import RestartCounts
 from shared_api.models.meta import KubeModel, KubeObject
 from shared_api.models.podclique import Count, PositiveInt32, ScaledReplicas, WorkloadStatus
 from shared_api.models.schema import Int32, list_atomic, list_set
@@ -88,6 +89,16 @@ class PodCliqueScalingGroupStatus(WorkloadStatus):
 
     update_progress: PodCliqueScalingGroupUpdateProgress | None = None
     """The latest update."""
+
+    attempt: Count | None = None
+    """How often the replica of the set was restarted before; completedIndexes, Completed and Failed are
+    about this attempt. Only in groups with jobs."""
+
+    replica_restart_counts: RestartCounts = ()
+    """How often each replica was restarted alone after a failure, by index. It never decreases."""
+
+    completed_indexes: str | None = None
+    """Indexes of the replicas that are Completed, such as 0-2,5."""
 
 
 class PodCliqueScalingGroup(KubeObject):

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from shared_api import durations, names
+from shared_api import names
 from shared_api.models import template_rules
 from shared_api.models.cel import some
 from shared_api.models.clique_template import (
@@ -18,10 +18,11 @@ from shared_api.models.clique_template import (
     PodCliqueScalingGroupConfig,
     PodCliqueTemplateSpec,
 )
+from shared_api.models.jobs import SetWorkloadPolicy, is_job, positive_duration
 from shared_api.models.meta import KubeModel, KubeObject
 from shared_api.models.podclique import PositiveInt32, SetReplicas
 from shared_api.models.podcliqueset_status import PodCliqueSetStatus
-from shared_api.models.schema import Markers, Rule, list_map, rules
+from shared_api.models.schema import Markers, Rule, forbidden, list_map, rules
 from shared_api.models.sharing import (
     FIXED_SHARING,
     MAX_CLAIMS,
@@ -72,18 +73,7 @@ class HeadlessServiceConfig(KubeModel):
     """Whether pods have a DNS name before they are ready."""
 
 
-_DURATION = f"^{durations.PATTERN}$"
-
-Duration = Annotated[
-    str,
-    Field(max_length=32),
-    rules(
-        Rule(
-            check=f"self.matches('{_DURATION}') && duration(self) > duration('0s')",
-            message="must be a duration above zero, such as 30s, 10m or 4h",
-        )
-    ),
-]
+TerminationDelay = Annotated[str, Field(max_length=32), positive_duration("terminationDelay")]
 
 
 class PodCliqueSetTemplateSpec(KubeModel):
@@ -95,6 +85,7 @@ class PodCliqueSetTemplateSpec(KubeModel):
         *template_rules.GROUP_MEMBERS,
         *template_rules.SHARING,
         *template_rules.TOPOLOGY,
+        *template_rules.JOBS,
         FIXED_TOPOLOGY,
         FIXED_SHARING,
     )
@@ -120,7 +111,7 @@ class PodCliqueSetTemplateSpec(KubeModel):
     topology_constraint: TopologyConstraint | None = None
     """Topology constraint of all pods of a replica."""
 
-    termination_delay: Duration = "4h"
+    termination_delay: TerminationDelay = "4h"
     """How long a gang may be below its minimum before it is terminated and recreated."""
 
     resource_claim_templates: Annotated[
@@ -157,6 +148,9 @@ _PER_GROUP = f"(has({_SCALED}) ? {_SCALED}.map(g, g.replicas * {_per_replica('g.
 _CLAIMS = f"self.replicas * ({_PER_SET} + {_PER_CLIQUE} + {_PER_GROUP})"
 
 
+_HAS_JOB = f"self.template.cliques.exists(c, {is_job('c.spec')})"
+
+
 class PodCliqueSetSpec(KubeModel):
     """A number of replicas of a template."""
 
@@ -168,16 +162,31 @@ class PodCliqueSetSpec(KubeModel):
                 replicas, or make several sets'.format([self.replicas, {_CLAIMS}])""",
             field=".replicas",
         ),
+        forbidden(
+            f"self.replicas == oldSelf.replicas || oldSelf.replicas == 0 || !{_HAS_JOB}",
+            "replicas is fixed at creation, except from 0: a clique runs to completion",
+            ".replicas",
+        ),
+        *template_rules.SET_POLICY,
     )
 
     replicas: SetReplicas = 0
     """Number of replicas."""
+
+    policy: SetWorkloadPolicy | None = None
+    """How the replicas end. Only for sets with a clique that runs to completion."""
 
     update_strategy: PodCliqueSetUpdateStrategy | None = None
     """How pods that have an old template are replaced. Defaults to RollingRecreate."""
 
     template: PodCliqueSetTemplateSpec
     """Template of a replica."""
+
+    @property
+    def updates_automatically(self) -> bool:
+        """Return whether core replaces outdated pods; with OnDelete the user does."""
+        strategy = self.update_strategy
+        return strategy is None or strategy.type is UpdateStrategyType.ROLLING_RECREATE
 
 
 _SUM = template_rules.MAX_NAME_SUM
@@ -205,20 +214,20 @@ class PodCliqueSet(KubeObject):
         ),
         Rule(
             check=f"!self.spec.template.cliques.exists(c, {_TOO_LONG})",
-            message=f"the names of set and clique must have at most {_SUM} characters together",
-            detail=f"""'the names of set and clique must have at most {_SUM} characters together:
-                %s, %s have %d'.format(self.spec.template.cliques.filter(c, {_TOO_LONG}).map(
-                c, [dyn(self.metadata.name), c.name, {_LENGTH}])[0])""",
+            message=f"combined resource name length exceeds {_SUM}-character limit required for pod naming",
+            detail=f"""'combined resource name length %d exceeds {_SUM}-character limit required for pod
+                naming. Consider shortening: PodCliqueSet %s or PodClique %s'.format(
+                self.spec.template.cliques.filter(c, {_TOO_LONG}).map(
+                c, [dyn({_LENGTH}), self.metadata.name, c.name])[0])""",
             field=".metadata.name",
         ),
         Rule(
             check=f"!{some(_GROUPS, 'g', _TOO_LONG_IN_GROUP)}",
-            message="the names of set, scaling group and clique must have at most"
-            f" {_SUM} characters together",
-            detail=f"""'the names of set, scaling group and clique must have at most {_SUM} characters
-                together: %s, %s, %s have %d'.format({_GROUPS}.map(
-                g, g.cliqueNames.filter(n, {_LENGTH_IN_GROUP} > {_SUM}).map(
-                n, [dyn(self.metadata.name), g.name, n, {_LENGTH_IN_GROUP}])).filter(
+            message=f"combined resource name length exceeds {_SUM}-character limit required for pod naming",
+            detail=f"""'combined resource name length %d exceeds {_SUM}-character limit required for pod
+                naming. Consider shortening: PodCliqueSet %s, PodCliqueScalingGroup %s, or PodClique %s'
+                .format({_GROUPS}.map(g, g.cliqueNames.filter(n, {_LENGTH_IN_GROUP} > {_SUM}).map(
+                n, [dyn({_LENGTH_IN_GROUP}), self.metadata.name, g.name, n])).filter(
                 found, size(found) > 0)[0][0])""",
             field=".metadata.name",
         ),

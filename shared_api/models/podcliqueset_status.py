@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
+from shared_api.models.jobs import RestartCounts
 from shared_api.models.meta import Conditions, KubeModel
 from shared_api.models.podclique import Count, WorkloadStatus
 from shared_api.models.schema import Int32, list_map
@@ -99,3 +100,12 @@ class PodCliqueSetStatus(WorkloadStatus):
 
     update_progress: PodCliqueSetUpdateProgress | None = None
     """The latest update."""
+
+    job_start_time: datetime | None = None
+    """When the minimum of the first replica was scheduled. Only in sets with jobs."""
+
+    replica_restart_counts: RestartCounts = ()
+    """How often each replica was restarted after a failure, by index. It never decreases."""
+
+    completed_indexes: str | None = None
+    """Indexes of the replicas that are Completed, such as 0-2,5."""

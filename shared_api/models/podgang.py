@@ -1,8 +1,8 @@
 """PodGang: one gang, described for any scheduler. It is the contract between core and backends.
 
-Core writes the spec, `incarnation`, `placedIncarnation`, `bindAttempt` and the conditions about
-pods. The backend in the label writes `phase`, `placementScore`, `podPreparations` and the conditions
-about scheduling. Each applies only its own fields, so neither removes those of the other. `names` lists
+Core writes the spec, `incarnation`, `placedIncarnation`, `bindAttempt`, `placement`, `coreBlocker` and the
+conditions about pods. The backend in the label writes `phase`, `placementScore`, `podPreparations`,
+`backendBlocker` and the conditions about scheduling. Each applies only its own fields, so neither removes those of the other. `names` lists
 who owns which condition type.
 """
 
@@ -95,6 +95,8 @@ class PodGangPhase(StrEnum):
     PENDING = "Pending"
     STARTING = "Starting"
     RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
 
 
 class PodPreparation(PodPatches):
@@ -120,6 +122,65 @@ class BindAttempt(KubeModel):
     """Until when the gang stays gated after it gave back its pods."""
 
 
+class GangBlocker(KubeModel):
+    """The first condition that keeps a gang from running, for the columns of `kubectl get`."""
+
+    reason: Annotated[str, Field(max_length=1024)]
+    """Reason of the condition."""
+
+    message: Annotated[str, Field(max_length=1024)] = ""
+    """Message of the condition."""
+
+
+class PlacementOutcome(StrEnum):
+    """Why a backend instance did not run the gang."""
+
+    CAPACITY = "Capacity"
+    INVALID = "Invalid"
+    TRANSIENT = "Transient"
+    AMBIGUOUS = "Ambiguous"
+
+
+class PlacementAttempt(KubeModel):
+    """The time of a gang with one backend instance."""
+
+    backend: Name
+    """Name of the instance."""
+
+    began: Annotated[datetime, Field(alias="from")]
+    """When the gang came to the instance."""
+
+    until: datetime | None = None
+    """When the gang left it. Absent: it is there."""
+
+    outcome: PlacementOutcome | None = None
+    """Capacity: it has no capacity, or did not schedule the gang in time. Invalid: it rejects the gang,
+    or the policy does not allow it. Transient: it is down or fails. Ambiguous: it is down, and its
+    scheduler may have the gang."""
+
+    message: Annotated[str, Field(max_length=1024)] | None = None
+    """Details for people."""
+
+
+class PlacementStatus(KubeModel):
+    """How a gang with a placement policy came to its backend instance."""
+
+    attempts: Annotated[tuple[PlacementAttempt, ...], list_atomic(at_most=10)] = ()
+    """The last ten attempts, the latest last."""
+
+    tried: Annotated[tuple[Name, ...], list_atomic(at_most=64)] = ()
+    """Instances that were tried since the gang last started over."""
+
+    rounds: Annotated[Int32, Field(ge=0)] | None = None
+    """How often all candidates were tried."""
+
+    deadline: datetime | None = None
+    """When the gang leaves its instance unless it is scheduled before."""
+
+    retry_at: datetime | None = None
+    """When the gang starts over, after all candidates were tried."""
+
+
 class PodGangStatus(KubeStatus):
     """Observed state of the gang. Each condition type has one writer."""
 
@@ -134,11 +195,22 @@ class PodGangStatus(KubeStatus):
     """The present start of the gang, if the SchedulerBackend has a bind timeout. It is removed once
     the minimum is bound."""
 
+    core_blocker: GangBlocker | None = None
+    """The first of BackendSelected, Initialized and Released that is not True, while the backend does
+    not refuse the gang."""
+
+    backend_blocker: GangBlocker | None = None
+    """The first of Accepted, Programmed, Scheduled and Ready that is not True."""
+
+    placement: PlacementStatus | None = None
+    """How the gang came to its backend instance, if its PodCliqueSet has a placement policy."""
+
     observed_generation: Int64 | None = None
     """Generation of the spec that the backend last processed."""
 
     phase: PodGangPhase = PodGangPhase.PENDING
-    """Pending until every group has its minimum scheduled, Starting until it is ready, then Running."""
+    """Pending until every group has its minimum scheduled, Starting until it is ready, then Running.
+    A gang whose jobs have ended is Succeeded or Failed."""
 
     placement_score: Annotated[float, Field(ge=0, le=1)] | None = None
     """Quality of the placement from 0 to 1 (best), if the scheduler reports it."""

@@ -213,7 +213,11 @@ _POD_SPEC: JsonObject = {
             "Secrets for pulling images.",
             _open_object("A Secret.", properties={"name": _text("Name of the Secret.")}),
         ),
-        "restartPolicy": _text("Restart policy of the containers."),
+        "restartPolicy": _text(
+            "Restart policy of the containers. With Always the pods serve, with OnFailure or Never they"
+            " run to completion.",
+            maxLength=63,
+        ),
         "hostname": _text("Overwritten: core sets the name of the PodClique and an index."),
         "subdomain": _text("Overwritten: core sets the headless Service of the replica."),
         "dnsPolicy": _text("DNS policy of the pods."),

@@ -51,6 +51,11 @@ class Rule:
         return {key: value for key, value in entry.items() if value is not None}
 
 
+def immutable(check: str, what: str, field: str | None = None) -> Rule:
+    """Return a rule whose refusal reads `Invalid value: ...: field is immutable`, as in Grove."""
+    return Rule(check=check, message=f"field is immutable: {what} after creation", field=field)
+
+
 def forbidden(check: str, message: str, field: str | None = None) -> Rule:
     """Return a rule whose refusal reads `Forbidden: message`."""
     return Rule(check=check, message=message, field=field, reason="FieldValueForbidden")

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from shared_api.models.cel import items, unchanged
 from shared_api.models.meta import KubeModel, Name
-from shared_api.models.schema import JsonObject, Rule, Structural, forbidden, list_set
+from shared_api.models.schema import JsonObject, Rule, Structural, immutable, list_set
 
 _OPEN: dict[str, JsonValue] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -68,13 +68,11 @@ class ResourceClaimTemplateConfig(KubeModel):
         Rule(
             check="has(self.templateSpec.spec.devices) && has(self.templateSpec.spec.devices.requests)"
             " && size(self.templateSpec.spec.devices.requests) >= 1",
-            message="a claim template needs at least one entry in spec.devices.requests",
+            message="at least one device request is required: add one to spec.devices.requests",
             field=".templateSpec",
             reason="FieldValueRequired",
         ),
-        forbidden(
-            "self == oldSelf", "resource claim templates are fixed at creation", ".templateSpec"
-        ),
+        immutable("self == oldSelf", "a claim template cannot be changed", ".templateSpec"),
     )
 
     name: Name
@@ -115,7 +113,8 @@ class PodCliqueSetSharingFilter(KubeModel):
         Rule(
             check="(has(self.childCliqueNames) && size(self.childCliqueNames) > 0)"
             " || (has(self.childScalingGroupNames) && size(self.childScalingGroupNames) > 0)",
-            message="a filter names at least one clique or scaling group; without a filter all use the claim",
+            message="filter must specify at least one childCliqueNames or childScalingGroupNames entry;"
+            " without a filter all cliques use the claim",
             reason="FieldValueRequired",
         ),
     )
@@ -148,8 +147,8 @@ class ScalingGroupResourceSharingSpec(ResourceSharingSpec):
     """Which cliques use the claim. Defaults to every clique of the group."""
 
 
-FIXED_SHARING = forbidden(
+FIXED_SHARING = immutable(
     unchanged(items("self.resourceSharing")),
-    "resource sharing is fixed at creation",
+    "resource sharing cannot be changed",
     ".resourceSharing",
 )

@@ -4,8 +4,9 @@ The API server limits the estimated cost of a rule. So every list in a loop has 
 schema, and loops are nested as little as possible.
 """
 
-from shared_api.models.cel import each, some, text, unchanged
-from shared_api.models.schema import Rule, forbidden
+from shared_api.models.cel import duplicate, each, some, text, unchanged
+from shared_api.models.jobs import is_job
+from shared_api.models.schema import Rule, forbidden, immutable
 
 MAX_NAME_SUM = 45
 """Maximum length of the names of set, group and clique together, as in Grove: with indexes, the
@@ -22,40 +23,46 @@ def _same_names(new: str, old: str) -> str:
     return f"size({new}) == size({old}) && {new}.all(a, {old}.exists(b, b.name == a.name))"
 
 
-def _fixed_members(what: str) -> Rule:
-    message = f"{what} can be neither added, removed nor renamed after creation"
-    return forbidden(_same_names("self", "oldSelf"), message)
+# Messages begin as those of Grove's webhooks do, since scripts match on them.
+_COMPOSITION = (
+    "not allowed to change clique composition: cliques can be neither added, removed nor renamed"
+)
+_GROUP_COMPOSITION = "not allowed to add or remove PodCliqueScalingGroupConfigs, nor to change scaling group composition"
+_FIXED_TEMPLATES = "resource claim templates can be neither added, removed nor renamed"
+_HAVE_SAME_NAMES = _same_names("self", "oldSelf")
 
 
-def _fixed_presence(field: str, what: str) -> Rule:
+def _same_presence(field: str) -> str:
     """A rule of the list itself does not run when the whole list is added or removed."""
-    check = unchanged(f"(has(self.{field}) && size(self.{field}) > 0)")
-    return forbidden(check, _fixed_members(what).message, f".{field}")
+    return unchanged(f"(has(self.{field}) && size(self.{field}) > 0)")
 
 
 CLIQUES = (
-    _fixed_members("cliques"),
+    forbidden(_HAVE_SAME_NAMES, _COMPOSITION),
     Rule(
         check="self.all(a, self.exists_one(b, b.spec.roleName == a.spec.roleName))",
-        message="every clique needs a roleName of its own",
-        detail="""'every clique needs a roleName of its own; used more than once: %s'.format([
-            self.filter(a, !self.exists_one(
-            b, b.spec.roleName == a.spec.roleName))[0].spec.roleName])""",
+        message="Duplicate value: every clique needs a roleName of its own",
+        detail=f"""'roleName: Duplicate value: "%s": every clique needs a roleName of its own'.format([
+            {duplicate("self", "spec.roleName")}])""",
     ),
     Rule(
         check=f"""[self.map(c, {text("c.spec.podSpec.schedulerName")}).filter(n, n != '')].all(
             used, used.all(n, n == used[0]))""",
-        message="all cliques must name the same schedulerName, or none",
-        detail=f"""'all cliques must name the same schedulerName, or none; found: %s'.format([
+        message="the schedulerName for all pods have to be the same, or empty",
+        detail=f"""'the schedulerName for all pods have to be the same, or empty; found: %s'.format([
             self.map(c, {text("c.spec.podSpec.schedulerName")}).filter(n, n != '')])""",
     ),
 )
 
-SCALING_GROUPS = (_fixed_members("scaling groups"),)
-CLAIM_TEMPLATES = (_fixed_members("resource claim templates"),)
+SCALING_GROUPS = (forbidden(_HAVE_SAME_NAMES, _GROUP_COMPOSITION),)
+CLAIM_TEMPLATES = (immutable(_HAVE_SAME_NAMES, _FIXED_TEMPLATES),)
 PRESENCE = (
-    _fixed_presence("podCliqueScalingGroups", "scaling groups"),
-    _fixed_presence("resourceClaimTemplates", "resource claim templates"),
+    forbidden(
+        _same_presence("podCliqueScalingGroups"), _GROUP_COMPOSITION, ".podCliqueScalingGroups"
+    ),
+    immutable(
+        _same_presence("resourceClaimTemplates"), _FIXED_TEMPLATES, ".resourceClaimTemplates"
+    ),
 )
 
 _IMPLICIT = "self.cliqueStartupType != 'CliqueStartupTypeExplicit'"
@@ -73,30 +80,30 @@ def _peeled() -> str:
 
 
 STARTUP = (
-    forbidden(
+    immutable(
         "self.cliqueStartupType == oldSelf.cliqueStartupType",
-        "cliqueStartupType is fixed at creation",
+        "cliqueStartupType cannot be changed",
         ".cliqueStartupType",
     ),
-    forbidden(
-        "self.cliqueStartupType == 'CliqueStartupTypeAnyOrder'"
+    Rule(
+        check="self.cliqueStartupType == 'CliqueStartupTypeAnyOrder'"
         f" || !({_same_names('self.cliques', 'oldSelf.cliques')})"
         f" || {_CLIQUE_NAMES} == oldSelf.cliques.map(c, c.name)",
-        "the order of cliques is fixed at creation,"
-        " unless cliqueStartupType is CliqueStartupTypeAnyOrder",
-        ".cliques",
+        message="clique order cannot be changed when StartupType is InOrder or Explicit",
+        field=".cliques",
     ),
     Rule(
         check=f"{_IMPLICIT} || !self.cliques.exists(c, {_OWN_PARENT})",
-        message="a clique must not be in its own startsAfter",
-        detail=f"""'a clique must not be in its own startsAfter: %s'.format([
+        message="clique dependency cannot refer to itself in startsAfter",
+        detail=f"""'clique dependency cannot refer to itself in startsAfter: %s'.format([
             self.cliques.filter(c, {_OWN_PARENT})[0].name])""",
         field=".cliques",
     ),
     Rule(
         check=f"{_IMPLICIT} || self.cliques.all(c, {_ALL_KNOWN})",
-        message="startsAfter may only name cliques of this set",
-        detail=f"""'startsAfter of clique %s names an unknown clique; known are: %s'.format([
+        message="unknown clique names found, all clique dependencies must be defined as cliques",
+        detail=f"""'unknown clique names found, all clique dependencies must be defined as cliques:
+            startsAfter of clique %s; known are: %s'.format([
             self.cliques.filter(c, !{_ALL_KNOWN})[0].name, {_CLIQUE_NAMES}])""",
         field=".cliques",
     ),
@@ -104,7 +111,7 @@ STARTUP = (
         # True where one of the two rules above is false: their messages are more precise.
         check=f"{_IMPLICIT} || self.cliques.exists(c, {_OWN_PARENT} || !{_ALL_KNOWN})"
         f" || {_peeled()}.all(done, size(done) == size(self.cliques))",
-        message="startsAfter must not form a cycle, nor a chain of more than"
+        message="clique must not have circular dependencies in startsAfter, nor a chain of more than"
         f" {MAX_STARTUP_CHAIN} cliques",
         field=".cliques",
     ),
@@ -119,25 +126,26 @@ _SAME_AUTOSCALER = f"""(has(c.spec.autoScalingConfig)
 GROUP_MEMBERS = (
     Rule(
         check=f"!{some(_GROUPS, 'g', _UNKNOWN_MEMBER)}",
-        message="cliqueNames may only name cliques of this set",
-        detail=f"""'scaling group %s names an unknown clique; known are: %s'.format([
+        message="unidentified PodClique names found in cliqueNames",
+        detail=f"""'unidentified PodClique names found in scaling group %s; known are: %s'.format([
             {_GROUPS}.filter(g, {_UNKNOWN_MEMBER})[0].name, {_CLIQUE_NAMES}])""",
         field=".podCliqueScalingGroups",
     ),
     Rule(
         check=f"""!has({_GROUPS}) || self.cliques.all(c, size({_GROUPS}.filter(
             g, c.name in g.cliqueNames)) <= 1)""",
-        message="a clique belongs to at most one scaling group",
-        detail=f"""'a clique belongs to at most one scaling group; in several: %s'.format([
+        message="Duplicate value: a clique belongs to at most one scaling group",
+        detail=f"""'cliqueNames: Duplicate value: "%s": a clique belongs to at most one group'.format([
             self.cliques.filter(c, size({_GROUPS}.filter(
             g, c.name in g.cliqueNames)) > 1)[0].name])""",
         field=".podCliqueScalingGroups",
     ),
     Rule(
         check=f"self.cliques.all(c, !has(c.spec.autoScalingConfig) || !{_GROUPED})",
-        message="a clique of a scaling group has no autoScalingConfig: use scaleConfig of the group",
-        detail=f"""'a clique of a scaling group has no autoScalingConfig, use scaleConfig of the group: %s'
-            .format([self.cliques.filter(c, has(c.spec.autoScalingConfig) && {_GROUPED})[0].name])""",
+        message="AutoScalingConfig is not allowed to be defined for PodClique that is part of scaling group:"
+        " use scaleConfig of the group",
+        detail=f"""'AutoScalingConfig is not allowed to be defined for PodClique that is part of scaling
+            group, use scaleConfig of the group: %s'.format([self.cliques.filter(c, has(c.spec.autoScalingConfig) && {_GROUPED})[0].name])""",
         field=".cliques",
         reason="FieldValueForbidden",
     ),
@@ -164,7 +172,7 @@ def _foreign(owner: str) -> str:
     return some(f"{owner}.resourceSharing", "s", f"{text('s.namespace')} != '' && {internal}")
 
 
-_FOREIGN = "namespace must be empty for a name that resourceClaimTemplates of this set define"
+_FOREIGN = "namespace must be empty when name matches an internal resourceClaimTemplate"
 _KNOWN_CLIQUES = each("s.filter.childCliqueNames", "n", "self.cliques.exists(c, c.name == n)")
 _KNOWN_GROUPS = each("s.filter.childScalingGroupNames", "n", some(_GROUPS, "g", "g.name == n"))
 
@@ -178,14 +186,15 @@ SHARING = (
     Rule(check=f"!self.cliques.exists(c, {_foreign('c')})", message=_FOREIGN, field=".cliques"),
     Rule(
         check=each("self.resourceSharing", "s", f"!has(s.filter) || {_KNOWN_CLIQUES}"),
-        message="a filter of resourceSharing may only name cliques of this set",
-        detail="""'a filter of resourceSharing may only name cliques of this set: %s'.format(["""
+        message="Not found: a filter of resourceSharing may only name cliques of this set",
+        detail="""'Not found: a filter of resourceSharing may only name cliques of this set: %s'
+            .format(["""
         f"{_CLIQUE_NAMES}])",
         field=".resourceSharing",
     ),
     Rule(
         check=each("self.resourceSharing", "s", f"!has(s.filter) || {_KNOWN_GROUPS}"),
-        message="a filter of resourceSharing may only name scaling groups of this set",
+        message="Not found: a filter of resourceSharing may only name scaling groups of this set",
         field=".resourceSharing",
     ),
 )
@@ -207,8 +216,9 @@ _INHERITS = some(_GROUPS, "g", f"c.name in g.cliqueNames && {_topology_name('g')
 TOPOLOGY = (
     Rule(
         check=f"oldSelf.hasValue() || [{_TOPOLOGY_NAMES}].all(u, u.all(n, n == u[0]))",
-        message="all topology constraints of a set must name the same topologyName",
-        detail=f"""'all topology constraints of a set must name the same topologyName; found: %s'.format([
+        message="all topologyConstraint.topologyName values within a PodCliqueSet must match",
+        detail=f"""'all topologyConstraint.topologyName values within a PodCliqueSet must match; found: %s'
+            .format([
             {_TOPOLOGY_NAMES}])""",
         on_create=True,
     ),
@@ -216,8 +226,80 @@ TOPOLOGY = (
         check=f"""oldSelf.hasValue() || {_topology_name("self")} != '' || !({_unnamed("self")}
             || {some(_GROUPS, "g", _unnamed("g"))}
             || self.cliques.exists(c, {_unnamed("c")} && !{_INHERITS}))""",
-        message="every topology constraint needs a topologyName, its own or one from a level above",
+        message="topologyName is required when topologyConstraint is set and cannot be inherited",
         reason="FieldValueRequired",
         on_create=True,
+    ),
+)
+
+
+def _with_jobs(cliques: str, check: str) -> str:
+    """The check, in which `jobs` has the names of the cliques that run to completion.
+
+    They are looked up once: a search in a loop over groups would exceed the cost limit.
+    """
+    return f"[{cliques}.filter(c, {is_job('c.spec')}).map(c, c.name)].all(jobs, {check})"
+
+
+_JOB_MEMBER = "g.cliqueNames.exists(n, n in jobs)"
+_GROUP_NAMES = "g.policy.completion.success.completedNames"
+_NAMES_IN_GROUP = f"""(has(g.policy) && has(g.policy.completion) && has(g.policy.completion.success)
+    && !{_GROUP_NAMES}.all(n, n in g.cliqueNames && n in jobs))"""
+
+JOBS = (
+    Rule(
+        check=_with_jobs(
+            "self.cliques", f"!{some(_GROUPS, 'g', f'has(g.policy) && !{_JOB_MEMBER}')}"
+        ),
+        message="policy of a scaling group needs a clique with podSpec.restartPolicy OnFailure or Never",
+        field=".podCliqueScalingGroups",
+    ),
+    Rule(
+        check=_with_jobs(
+            "self.cliques", f"!{some(_GROUPS, 'g', f'has(g.scaleConfig) && {_JOB_MEMBER}')}"
+        ),
+        message="a scaling group with a clique that runs to completion has no scaleConfig",
+        field=".podCliqueScalingGroups",
+        reason="FieldValueForbidden",
+    ),
+    Rule(
+        check=_with_jobs("self.cliques", f"!{some(_GROUPS, 'g', _NAMES_IN_GROUP)}"),
+        message="completedNames of a scaling group may only name its cliques that run to completion:"
+        " restartPolicy OnFailure or Never",
+        field=".podCliqueScalingGroups",
+    ),
+)
+
+_POLICY = "self.policy.completion"
+_NAMES = f"{_POLICY}.success.completedNames"
+_NO_NAMES = f"(!has(self.policy) || !has({_POLICY}) || !has({_POLICY}.success))"
+_CLIQUES = "self.template.cliques"
+_SET_GROUPS = "self.template.podCliqueScalingGroups"
+_SET_GROUP = some(_SET_GROUPS, "g", "g.name == n")
+_ENDLESS_GROUP = f"g.name in {_NAMES} && !{_JOB_MEMBER}"
+
+SET_POLICY = (
+    Rule(
+        check=f"!has(self.policy) || {_CLIQUES}.exists(c, {is_job('c.spec')})",
+        message="policy needs a clique with podSpec.restartPolicy OnFailure or Never",
+        field=".policy",
+    ),
+    Rule(
+        check=f"{_NO_NAMES} || {_with_jobs(_CLIQUES, f'{_NAMES}.all(n, n in jobs || {_SET_GROUP})')}",
+        message="completedNames may only name scaling groups, and cliques that run to completion:"
+        " restartPolicy OnFailure or Never",
+        field=".policy",
+    ),
+    Rule(
+        check=f"{_NO_NAMES} || !{some(_SET_GROUPS, 'g', f'g.cliqueNames.exists(n, n in {_NAMES})')}",
+        message="completedNames of a set must not name a clique of a scaling group: name the group, and the"
+        " clique in completedNames of the group",
+        field=".policy",
+    ),
+    Rule(
+        check=f"{_NO_NAMES} || "
+        + _with_jobs(_CLIQUES, f"!{some(_SET_GROUPS, 'g', _ENDLESS_GROUP)}"),
+        message="completedNames may only name scaling groups with a clique that runs to completion",
+        field=".policy",
     ),
 )

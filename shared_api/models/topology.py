@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from shared_api import names
-from shared_api.models.cel import text, unchanged
+from shared_api.models.cel import duplicate, text, unchanged
 from shared_api.models.meta import KubeModel, KubeObject, KubeStatus
 from shared_api.models.schema import Int64, Rule, forbidden, list_atomic, list_map, rules
 
@@ -27,7 +27,7 @@ class TopologyPack(KubeModel):
     RULES: ClassVar = (
         Rule(
             check="has(self.required) || has(self.preferred)",
-            message="pack needs required, preferred or both",
+            message="pack must specify at least one of required or preferred",
             reason="FieldValueRequired",
         ),
     )
@@ -53,17 +53,17 @@ class TopologyConstraint(KubeModel):
     RULES: ClassVar = (
         Rule(
             check="has(self.pack) || has(self.packDomain)",
-            message="a topology constraint needs pack",
+            message="topologyConstraint must specify pack or deprecated packDomain",
             reason="FieldValueRequired",
         ),
         forbidden(
             "!has(self.packDomain) || !has(self.pack) || !has(self.pack.required)",
-            "packDomain is the old name of pack.required: set only pack.required",
+            "must not set both pack.required and deprecated packDomain: set only pack.required",
             ".packDomain",
         ),
         Rule(
             check="oldSelf.hasValue() || !has(self.packDomain)",
-            message="packDomain is deprecated and refused in new objects: use pack.required",
+            message="packDomain is deprecated and cannot be used on new workloads; use pack.required",
             field=".packDomain",
             reason="FieldValueForbidden",
             on_create=True,
@@ -100,10 +100,13 @@ class TopologyConstraint(KubeModel):
         return self.pack.preferred if self.pack else None
 
 
-FIXED_TOPOLOGY = forbidden(
-    "has(self.topologyConstraint) == has(oldSelf.topologyConstraint)",
-    f"{_CHANGED}: a constraint can be neither added nor removed",
-    ".topologyConstraint",
+FIXED_TOPOLOGY = Rule(
+    check="has(self.topologyConstraint) == has(oldSelf.topologyConstraint)",
+    message="topology constraint cannot be added or removed after creation",
+    detail="""'topology constraint cannot be %s after creation'.format([
+        has(self.topologyConstraint) ? 'added' : 'removed'])""",
+    field=".topologyConstraint",
+    reason="FieldValueForbidden",
 )
 
 
@@ -127,12 +130,18 @@ class SchedulerTopologyBinding(KubeModel):
     """Name of the scheduler's topology object. The backend compares it and never writes it."""
 
 
+_MAX_LEVELS = 16
+
+
 def _unique(key: str) -> Rule:
+    again, places = duplicate("self", key), [*range(_MAX_LEVELS)]
+    # The path with the index, as in errors about lists: a rule can only report the path of its list.
+    second = f"{places}.filter(i, i < size(self) && self[i].{key} == again)[1]"
     return Rule(
         check=f"self.all(a, self.exists_one(b, b.{key} == a.{key}))",
-        message=f"every level needs a {key} of its own",
-        detail=f"""'every level needs a {key} of its own; used more than once: %s'.format([
-            self.filter(a, !self.exists_one(b, b.{key} == a.{key}))[0].{key}])""",
+        message=f"Duplicate value: every level needs a {key} of its own",
+        detail=f"""'spec.levels[%d].{key}: Duplicate value: "%s"'.format(
+            [{again}].map(again, [dyn({second}), again])[0])""",
     )
 
 
@@ -141,7 +150,7 @@ class ClusterTopologyBindingSpec(KubeModel):
 
     levels: Annotated[
         tuple[TopologyLevel, ...],
-        list_atomic(at_least=1, at_most=16),
+        list_atomic(at_least=1, at_most=_MAX_LEVELS),
         rules(_unique("domain"), _unique("key")),
     ]
     """Levels from the broadest to the narrowest."""

@@ -137,6 +137,16 @@ class Manager:
         self._watches.append(_Watch(name, lambda: cache.run(reflector), cache.wait_synced, problem))
         return cache
 
+    def follow(
+        self,
+        name: str,
+        run: Callable[[], Awaitable[None]],
+        wait_synced: Callable[[], Awaitable[None]],
+        problem: Check,
+    ) -> None:
+        """Run something that observes, like a watch: controllers start after `wait_synced`."""
+        self._watches.append(_Watch(name, run, wait_synced, problem))
+
     def add(self, controller: Controller) -> None:
         """Run a controller while this process is the leader."""
         self._controllers.append(controller)

@@ -116,6 +116,15 @@ class Transport:
         finally:
             stream.abort()
 
+    async def chunks(self, request: ApiRequest, inactivity: float) -> AsyncGenerator[bytes, None]:
+        """Open a stream and yield its bytes as they arrive, until it ends."""
+        stream = await self._start_stream(request)
+        try:
+            while parts := await _next(stream, _now() + inactivity, inactivity):
+                yield b"".join(parts)
+        finally:
+            stream.abort()
+
     async def _ask(self, request: ApiRequest) -> Answer:
         authorization = await self._access.current()
         answer = await self._attempt(request, authorization)

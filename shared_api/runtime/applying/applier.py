@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shared_api.kube.client import Client, Patch, Selector
+from shared_api.kube.client import Client, Patch, Propagation, Selector
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
@@ -159,7 +159,14 @@ class Applier:
         return await self._update(target, manifest, observed, behalf, "status")
 
     async def delete(
-        self, target: Target[W], observed: W, behalf: Behalf, *, only_unchanged: bool = False
+        self,
+        target: Target[W],
+        observed: W,
+        behalf: Behalf,
+        *,
+        only_unchanged: bool = False,
+        propagation: Propagation = Propagation.BACKGROUND,
+        grace_period: int | None = None,
     ) -> Written:
         """Delete the object with this UID; succeed if it is gone already.
 
@@ -171,7 +178,13 @@ class Applier:
         try:
             async with permitted(self._fence):
                 await self._client.delete(
-                    target.resource, child.name, child.namespace or None, uid=uid, version=version
+                    target.resource,
+                    child.name,
+                    child.namespace or None,
+                    uid=uid,
+                    version=version,
+                    propagation=propagation,
+                    grace_period=grace_period,
                 )
         except NotFound:
             pass
@@ -202,7 +215,14 @@ class Applier:
         self._count(target, Written.CREATED)
         return answer
 
-    async def patch(self, target: Target[W], observed: W, patch: Patch, behalf: Behalf) -> Written:
+    async def patch(
+        self,
+        target: Target[W],
+        observed: W,
+        patch: Patch,
+        behalf: Behalf,
+        subresource: str | None = None,
+    ) -> Written:
         """Change a part of an object that we do not own as a whole.
 
         The patch must contain its own precondition, such as a `test` operation of a JSON patch. If
@@ -217,6 +237,7 @@ class Applier:
                     child.namespace or None,
                     patch=patch,
                     field_manager=self._manager,
+                    subresource=subresource,
                 )
         except Invalid as error:
             raise WaitForEvent(f"{target.resource} {child} is not as it was: {error}") from error

@@ -1,0 +1,1 @@
+"""Which pods fit where: nodes, what pods request, and how many of them fit. Pure values."""
