@@ -40,7 +40,8 @@ def assemble(
     address = Address(settings.server.host, settings.server.port, secure)
     manager = Manager(client, telemetry, elector=elector, recorder=recorder, address=address)
     caches = watch_all(manager, compute_domains=settings.network.auto_mnnvl_enabled)
-    view = View(caches, settings.backends.default, settings.backends.accepted)
+    chosen = settings.backends
+    view = View(caches, chosen.default, chosen.accepted, chosen.default_policy or "")
     context = CoreContext(
         settings,
         client,

@@ -6,8 +6,10 @@ at most one reason, by its UID, until it runs or is gone.
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from core_operator.plan.jobs.runs import JobOutcome
 from core_operator.plan.pods.disruption import DisruptionCause
 from core_operator.plan.statuses.reasons import BlockingReason
+from shared_api.models import PlacementOutcome
 from shared_api.runtime.telemetry.metrics import Telemetry
 
 _REPAIR_BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
@@ -36,11 +38,32 @@ class CoreMetrics:
             "Gangs that were given to another backend before they were released.",
             registry=registry,
         )
+        self.placement_outcomes = Counter(
+            "grove_placement_outcomes_total",
+            "Gangs with a placement policy that left a backend instance, by the reason.",
+            ["outcome"],
+            registry=registry,
+        )
+        for outcome in PlacementOutcome:
+            self.placement_outcomes.labels(outcome.value)
         self.terminated = Counter(
             "grove_gang_terminations_total",
             "Replicas that were terminated after too long below minAvailable.",
             registry=registry,
         )
+        self.restarted = Counter(
+            "grove_job_restarts_total",
+            "Replicas with jobs that were restarted as a whole after a pod failed.",
+            registry=registry,
+        )
+        self.jobs = Counter(
+            "grove_jobs_finished_total",
+            "PodCliqueSets with jobs that have ended, by outcome.",
+            ["outcome"],
+            registry=registry,
+        )
+        for ending in JobOutcome:
+            self.jobs.labels(ending.value)
         self.lost = Counter(
             "grove_pods_lost_total",
             "Ready pods that were lost and not deleted by core, by cause.",

@@ -46,6 +46,10 @@ class Backends(Section):
     default: Label = "default"
     """Backend of sets that name neither a backend nor a scheduler."""
 
+    default_policy: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$", max_length=316)] | None = None
+    """Namespace and name of the PlacementPolicy of sets that name neither a policy nor a backend, as
+    `namespace/name`."""
+
     accepted: list[Label] = Field(default_factory=list)
     """Names of the backends that are accepted; empty: all. Another backend is never chosen, and its
     condition Available is False."""

@@ -1,4 +1,4 @@
-"""The eleven controllers of core, each with its table of watches and its reconciler.
+"""The twelve controllers of core, each with its table of watches and its reconciler.
 
 What makes a controller reconcile a key is in `watches/tables.py`.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from core_operator.context import CoreContext
 from core_operator.controllers.backend import BackendReconciler
+from core_operator.controllers.jobs import JobReconciler
 from core_operator.controllers.lifecycle import LifecycleReconciler
 from core_operator.controllers.podclique import PodCliqueReconciler
 from core_operator.controllers.podcliqueset import PodCliqueSetReconciler
@@ -100,4 +101,7 @@ def build_controllers(context: CoreContext) -> tuple[Controller, ...]:
                 manager=names.FIELD_MANAGER_LIFECYCLE,
             )
         ).build(lambda applier: LifecycleReconciler(context, applier)),
+        tables.jobs(
+            builder("podcliqueset-jobs", workers.pod_clique_sets, manager=names.FIELD_MANAGER_JOBS)
+        ).build(lambda applier: JobReconciler(context, applier)),
     )

@@ -7,11 +7,12 @@ of Leases, the age of a Lease is unknown: the former condition stays until the L
 the time is up, counted from then. This module never changes gangs; they follow the record.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core_operator.context import CoreContext
 from core_operator.controllers.statuses import status_of
 from core_operator.plan.placement.backends import outranked
+from core_operator.plan.placement.unavailability import start_command, unavailable_reason
 from core_operator.plan.statuses.conditions import Observation, find, rendered
 from core_operator.state import caches as kinds
 from shared_api import names
@@ -30,6 +31,8 @@ class Liveness:
     alive: bool
     message: str
     good_for: float | None = None
+    reason: str = names.REASON_BACKEND_UNAVAILABLE
+    """Why it is not alive."""
 
 
 class BackendReconciler:
@@ -57,10 +60,8 @@ class BackendReconciler:
         available = Observation(self._context.now(), previous).condition(
             names.CONDITION_AVAILABLE,
             holds=liveness.alive,
-            reason=names.REASON_BACKEND_AVAILABLE
-            if liveness.alive
-            else names.REASON_BACKEND_UNAVAILABLE,
-            message=liveness.message + self._ambiguity(record),
+            reason=names.REASON_BACKEND_AVAILABLE if liveness.alive else liveness.reason,
+            message=self._ambiguity(record) + liveness.message,
         )
         manifest = status_of(record, {"conditions": rendered((available,))})
         # Forced: the condition belongs to core, also after another client wrote it.
@@ -73,7 +74,7 @@ class BackendReconciler:
 
     def _ambiguity(self, record: SchedulerBackend) -> str:
         others = outranked(record.metadata.name, self._context.view.backends())
-        return f"; another backend has these scheduler names: {others}" if others else ""
+        return f"another backend has these scheduler names: {others}; " if others else ""
 
     def _liveness(self, record: SchedulerBackend, before: Condition | None) -> Liveness:
         known = self._context.view.backends().get(record.metadata.name)
@@ -83,12 +84,17 @@ class BackendReconciler:
         ready = find(conditions, names.CONDITION_READY)
         if ready is not None and ready.status == "False":
             return Liveness(
-                alive=False, message=f"it reports that it is not ready: {ready.message}"
+                alive=False,
+                message=ready.message,
+                reason=unavailable_reason(ready.reason),
             )
         lease = record.spec.lease
         if lease is None:
             return Liveness(alive=False, message="it has no Lease")
-        return self._by_lease(ObjectKey(lease.namespace, lease.name), before)
+        found = self._by_lease(ObjectKey(lease.namespace, lease.name), before)
+        if found.alive or found.good_for is not None:
+            return found
+        return replace(found, message=f"{found.message}. {start_command(record.spec)}")
 
     def _by_lease(self, key: ObjectKey, before: Condition | None) -> Liveness:
         lease = self._caches.leases.get(key)

@@ -39,6 +39,7 @@ from shared_api.models import (
     Condition,
     JsonObject,
     PodClique,
+    PodCliqueScalingGroup,
     PodCliqueSet,
     PodCliqueSetStatus,
 )
@@ -49,7 +50,7 @@ from shared_api.runtime.queueing.debounce import MinimumInterval
 from shared_api.runtime.reconciling.outcome import Result
 from shared_api.runtime.reconciling.slowstart import slow_start
 from shared_api.runtime.watching.cache import key_of
-from shared_api.runtime.watching.owners import controller_of
+from shared_api.runtime.watching.owners import controller_of, identity
 
 EVENT_UPDATE_STARTED = "UpdateStarted"
 EVENT_UPDATE_ENDED = "UpdateEnded"
@@ -69,6 +70,7 @@ class LifecycleReconciler:
         # The cache keeps fingerprints of the other field manager only, so values are compared.
         self._sets = Target(kinds.SETS, context.view.caches.sets, _is_unchanged)
         self._cliques = Target(kinds.CLIQUES, context.view.caches.cliques)
+        self._groups = Target(kinds.GROUPS, context.view.caches.groups)
         self._pod_writer = PodWriter(context, applier)
         self._interval: MinimumInterval[ObjectKey] = MinimumInterval(context.clock)
 
@@ -147,6 +149,9 @@ class LifecycleReconciler:
         # The mark ends the countdown, so it comes last: a crash must not end it too early.
         exemption = MinAvailableExemption.GANG_TERMINATED
         await self._pod_writer.delete_exempt(terminated, exemption, behalf)
+        for group in self._view.groups_of(pcs):
+            if group.metadata.name in termination.groups:
+                await self._mark_group(pcs, group, termination)
         await slow_start(members, mark, limit=parallel, first=AT_ONCE)
         self._context.metrics.terminated.inc()
         note = f"{termination.subject} was terminated, {len(terminated)} pods: {termination.cause}"
@@ -155,20 +160,22 @@ class LifecycleReconciler:
     async def _mark(
         self, pcs: PodCliqueSet, clique: PodClique, termination: PendingTermination | None
     ) -> None:
-        """Set the condition that a PodClique was terminated, or remove it after recovery."""
-        status: JsonObject = {}
-        if termination is not None:
-            observation = Observation(self._context.now(), ())
-            mark = observation.condition(
-                names.CONDITION_GANG_TERMINATION_IN_PROGRESS,
-                holds=True,
-                reason=names.REASON_GANG_TERMINATION_ACTIVE,
-                message=f"{termination.subject} was terminated: {termination.cause}",
-            )
-            status["conditions"] = rendered((mark,))
+        """Set the condition that a PodClique was terminated, or remove it."""
         live = self._view.caches.cliques.get(key_of(clique))
         behalf = Behalf(key_of(pcs), controller_of(live) if live is not None else None)
+        status = _terminated(termination, self._context.now())
         await self._applier.apply_status(self._cliques, status_of(clique, status), behalf)
+
+    async def _mark_group(
+        self,
+        pcs: PodCliqueSet,
+        group: PodCliqueScalingGroup,
+        termination: PendingTermination | None,
+    ) -> None:
+        """Set the same condition on a scaling group, or remove it."""
+        behalf = Behalf(key_of(pcs), identity(kinds.SETS, pcs))
+        status = _terminated(termination, self._context.now())
+        await self._applier.apply_status(self._groups, status_of(group, status), behalf)
 
     async def _unmark(
         self,
@@ -176,11 +183,16 @@ class LifecycleReconciler:
         replicas: Sequence[ReplicaFacts],
         cliques: Mapping[str, PodClique],
     ) -> None:
-        """Remove the mark of PodCliques that are available again."""
+        """Remove the mark of PodCliques that are scheduled again, and of groups that are available."""
         for facts in (clique for replica in replicas for clique in replica.cliques):
             clique = cliques.get(facts.name)
-            if clique is not None and facts.is_available and _is_marked(clique):
+            if clique is not None and facts.is_scheduled and _is_marked(clique):
                 await self._mark(pcs, clique, None)
+        groups = {group.metadata.name: group for group in self._view.groups_of(pcs)}
+        for of_group in (group for replica in replicas for group in replica.groups):
+            group = groups.get(of_group.name)
+            if group is not None and of_group.available >= of_group.minimum and _is_marked(group):
+                await self._mark_group(pcs, group, None)
 
 
 def _is_unchanged(observed: Applied[PodCliqueSet], manifest: Mapping[str, object]) -> bool:
@@ -237,9 +249,22 @@ def _requeue(
     return Result(requeue_after=(min(ahead) - now).total_seconds())
 
 
-def _is_marked(clique: PodClique) -> bool:
-    """Tell whether a PodClique has the mark and no countdown."""
-    conditions = clique.status.conditions if clique.status is not None else ()
+def _terminated(termination: PendingTermination | None, now: datetime) -> JsonObject:
+    """Return the status that marks what was terminated; without a termination it has no mark."""
+    if termination is None:
+        return {}
+    mark = Observation(now, ()).condition(
+        names.CONDITION_GANG_TERMINATION_IN_PROGRESS,
+        holds=True,
+        reason=names.REASON_GANG_TERMINATION_ACTIVE,
+        message=f"{termination.subject} was terminated: {termination.cause}",
+    )
+    return {"conditions": rendered((mark,))}
+
+
+def _is_marked(about: PodClique | PodCliqueScalingGroup) -> bool:
+    """Tell whether an object has the mark and no countdown."""
+    conditions = about.status.conditions if about.status is not None else ()
     counting = find(conditions, names.CONDITION_GANG_TERMINATION_PENDING)
     marked = find(conditions, names.CONDITION_GANG_TERMINATION_IN_PROGRESS)
     return marked is not None and counting is None

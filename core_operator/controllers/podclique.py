@@ -14,11 +14,13 @@ stays.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 import msgspec
 
 from core_operator.context import CoreContext
+from core_operator.plan.jobs.runs import Run
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.expansion import clique_named
 from core_operator.plan.manifests.pods import dropped_fields, pod_manifest
@@ -27,6 +29,7 @@ from core_operator.plan.pods.pod_plan import (
     PodPlan,
     drifted_labels,
     is_made_for,
+    is_settled,
     plan_pods,
     still_exists_patch,
 )
@@ -43,7 +46,9 @@ from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state import caches as kinds
 from core_operator.state.pod_losses import Losses
 from core_operator.state.update_turns import Updates
+from core_operator.writes.child_events import ChildEvents
 from core_operator.writes.child_writer import AT_ONCE, REFUSED_AGAIN_AFTER, is_current, only_while
+from core_operator.writes.finalizer_release import FinalizerRelease
 from core_operator.writes.pod_writer import MinAvailableExemption, PodWriter
 from core_operator.writes.resource_sharing import Sharing
 from shared_api import names
@@ -102,6 +107,7 @@ class PodCliqueReconciler:
         self._pods = Target(PODS, context.view.caches.pods)
         self._pod_writer = PodWriter(context, applier)
         self._cliques = Target(kinds.CLIQUES, context.view.caches.cliques)
+        self._release = FinalizerRelease(applier)
         self._sharing = Sharing(context, applier)
         self._taken: dict[str, frozenset[str]] = {}
         """Names that existed when pods were to be created, by the UID of the PodClique."""
@@ -112,19 +118,24 @@ class PodCliqueReconciler:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Create, delete and label the pods of one PodClique."""
         found = self._view.caches.cliques.get(key)
+        await self._release.of(self._cliques, found, key)
         pcs = self._view.set_of(found)
         clique = self._view.clique(key.name, pcs) if pcs is not None else None
         if found is None or clique is None or pcs is None:
+            return None
+        behalf = Behalf(key, identity(kinds.CLIQUES, clique))
+        run = self._view.run_of(clique, pcs)
+        if run.with_jobs and await self._end(clique, run, behalf):
             return None
         gang = self._view.gang(clique.metadata.labels.get(names.LABEL_PODGANG, ""), pcs)
         backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) if gang else None
         record = self._view.record(backend)
         if gang is None or record is None:
             return None
-        plan = self._plan(pcs, clique, gang, record)
+        plan = self._plan(pcs, clique, gang, record, run)
         waiting = self._context.losses.waiting(clique, (new.index for new in plan.create))
-        behalf = Behalf(key, identity(kinds.CLIQUES, clique))
         taken: list[str] = []
+        events = ChildEvents()
 
         async def create(prepared: _Prepared) -> None:
             # One manifest at a time: thousands of them would take a lot of memory.
@@ -133,6 +144,8 @@ class PodCliqueReconciler:
             manifest = self._sharing.with_claims(pcs, clique, manifest)
             if not await self._create(with_startup_order(clique, manifest, self._waiter), behalf):
                 taken.append(new.name)
+            else:
+                events.created(f"{PODS.kind} {new.name}")
 
         await self._restore_labels(clique, plan.keep, behalf)
         # Deletions come first: they free quota for the pods that are created next. An update waits
@@ -147,11 +160,27 @@ class PodCliqueReconciler:
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         due = (new for new in plan.create if new.index not in waiting)
         prepared = list(_prepared(clique, due, gang, record))
-        if not await self._create_all(found, gang, prepared, create):
+        complete = await self._create_all(found, gang, prepared, create)
+        events.record(self._context, clique)
+        if not complete:
             return self._conclude(clique, waiting, settled=False)
         if taken:
             self._retry_taken(clique, taken)
         return self._conclude(clique, waiting, settled=bool(prepared) or not plan.create)
+
+    async def _end(self, clique: PodClique, run: Run, behalf: Behalf) -> bool:
+        """Delete the pods that no job needs; return whether the PodClique has ended for good."""
+        pods = [pod for pod in self._view.pods_of(clique) if not pod.metadata.is_terminating]
+        obsolete = [pod for pod in pods if run.is_obsolete(pod)]
+        await self._pod_writer.delete_exempt(obsolete, MinAvailableExemption.JOB_RESTARTED, behalf)
+        if run.ending is None:
+            return False
+        unneeded = [pod for pod in pods if pod.is_live and not run.is_obsolete(pod)]
+        await self._pod_writer.delete_exempt(unneeded, MinAvailableExemption.JOB_ENDED, behalf)
+        gang = clique.metadata.labels.get(names.LABEL_PODGANG, "")
+        self._context.turns.withdraw(ObjectKey(behalf.key.namespace, gang), behalf.key.name)
+        self._context.report_problem(clique, None)
+        return True
 
     async def _create_all(
         self,
@@ -209,18 +238,25 @@ class PodCliqueReconciler:
             raise WaitForEvent(expansion.too_large)
 
     def _plan(
-        self, pcs: PodCliqueSet, clique: PodClique, gang: PodGang, record: SchedulerBackendSpec
+        self,
+        pcs: PodCliqueSet,
+        clique: PodClique,
+        gang: PodGang,
+        record: SchedulerBackendSpec,
+        run: Run,
     ) -> PodPlan:
         self._ensure_size(pcs, clique)
         if not naming.has_replica_index(clique):
             name = clique.metadata.name
             raise WaitForEvent(f"PodClique {name} lacks a label, which its owner restores")
         pods, minimum = self._view.pods_of(clique), clique.spec.minimum
-        preparation = Preparation(reference_to(gang).backend, minimum)
-        if not all(pod.is_bound for pod in pods):
-            preparation = preparation_of(gang, record, clique.metadata.name, minimum)
+        preparation = Preparation(reference_to(gang).backend, minimum, run=run)
+        if not is_settled(clique, pods):
+            prepared = preparation_of(gang, record, clique.metadata.name, minimum)
+            preparation = replace(prepared, run=run)
         visible = self._view.pod_names(clique.metadata.namespace or "")
-        plan = plan_pods(clique, pods, minimum, preparation, visible)
+        gone = self._context.losses.gone(clique)
+        plan = plan_pods(clique, pods, minimum, preparation, visible, gone)
         if plan.create and (
             refusal := preparation_refusal(record, gang.status, clique.metadata.name)
         ):

@@ -17,6 +17,7 @@ from core_operator.plan.layout.expansion import (
     clashing_names,
     standalone_cliques,
 )
+from core_operator.plan.manifests.compute_domains import COMPUTE_DOMAINS
 from core_operator.plan.manifests.podcliques import standalone_podclique
 from core_operator.plan.manifests.podgangs import gang_manifest
 from core_operator.plan.manifests.scaling_groups import scaling_group
@@ -24,6 +25,8 @@ from core_operator.plan.manifests.services import headless_service
 from core_operator.plan.placement.gang_placement import wanted_placement
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state import caches as kinds
+from core_operator.state.caches import OWNER
+from core_operator.state.gang_places import GangPlaces
 from core_operator.state.update_turns import Updates
 from core_operator.writes.autoscalers import Autoscaling
 from core_operator.writes.child_writer import (
@@ -38,7 +41,8 @@ from core_operator.writes.child_writer import (
     own_child,
     unwanted,
 )
-from core_operator.writes.pod_writer import PodCliqueRemoval
+from core_operator.writes.finalizer_release import FinalizerRelease
+from core_operator.writes.pod_writer import PodCliqueRemoval, unwanted_gangs
 from core_operator.writes.resource_sharing import Sharing
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import CONTROLLER_REVISIONS, SERVICES
@@ -56,8 +60,12 @@ class PodCliqueSetReconciler:
         self._context = context
         self._updates = Updates(context.view)
         self._view = context.view
+        self._places = GangPlaces(context.view)
         self._children = ChildWriter(context, applier)
         caches = context.view.caches
+        self._release = FinalizerRelease(applier)
+        self._sets = Target(kinds.SETS, caches.sets)
+        self._domains = Target(COMPUTE_DOMAINS, caches.domains)
         self._cliques = Target(kinds.CLIQUES, caches.cliques)
         self._groups = Target(kinds.GROUPS, caches.groups)
         self._gangs = Target(kinds.GANGS, caches.gangs)
@@ -68,9 +76,12 @@ class PodCliqueSetReconciler:
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Write the children of one set, and delete those that it no longer has."""
+        await self._release.of(self._sets, self._view.caches.sets.get(key), key)
         pcs = self._view.live_set(key)
         if pcs is None:
             return
+        for domain in self._view.caches.domains.by_index(OWNER, identity(kinds.SETS, pcs)):
+            await self._release.of(self._domains, domain, key)
         expansion = self._view.expansion(pcs)
         if expansion.too_large:
             self._context.report_problem(
@@ -102,7 +113,7 @@ class PodCliqueSetReconciler:
             # scheduled while the last ones are still being created.
             wanted = self._view.wanted_gang(pcs, gang)
             if wanted.cliques and self._view.gang(gang.name, pcs) is None:
-                choice = self._view.first_choice(pcs, gang)
+                choice = self._places.first_choice(pcs, gang, self._context.now())
                 placement = wanted_placement(pcs, wanted, topology)
                 yield Wanted(self._gangs, gang_manifest(pcs, wanted, choice, placement))
             yield from self._standalone(pcs, gang)
@@ -142,21 +153,21 @@ class PodCliqueSetReconciler:
                 pcs,
                 revisions.revision_number(pcs, numbers, digest),
                 history.hashes_annotation(digest, hashes),
+                digest,
             ),
         )
 
     def _unwanted(self, pcs: PodCliqueSet, expansion: Expansion) -> Iterator[Removal]:
         owner, name = identity(kinds.SETS, pcs), pcs.metadata.name
         services = (naming.service_name(name, index) for index in range(pcs.spec.replicas))
-        gangs = (gang.name for gang in expansion.gangs)
         groups = (group.name for group in expansion.groups)
         cliques = (clique.name for clique in standalone_cliques(expansion))
-        # Gangs last: pods need a gang that exists as long as their PodClique does.
+        gangs = unwanted_gangs(self._context, pcs)
         for clique in unwanted(self._cliques, owner, cliques):
-            yield PodCliqueRemoval(self._context, clique)
+            yield PodCliqueRemoval(self._context, clique, gangs)
         yield from unwanted(self._groups, owner, groups)
+        yield from gangs.values()
         yield from unwanted(self._services, owner, services)
-        yield from unwanted(self._gangs, owner, gangs)
         stored = self._view.revisions_of(pcs)
         current = naming.revision_name(name, self._view.revision_hash(pcs))
         kept = set(stored) - set(history.expired_revisions(stored, current))

@@ -15,6 +15,7 @@ from typing import cast
 from core_operator.context import CoreContext
 from core_operator.controllers.statuses import status_of
 from core_operator.plan.bind_timeout import BindPlan
+from core_operator.plan.jobs.runs import Ending
 from core_operator.plan.layout.expansion import GangInstance, gang_named
 from core_operator.plan.placement.gang_placement import kept_placement
 from core_operator.plan.pods.gang_pods import has_ungated_pod, released_on
@@ -25,11 +26,14 @@ from core_operator.plan.release import (
     ungate_patch,
 )
 from core_operator.plan.statuses.conditions import find
-from core_operator.plan.statuses.podgang import podgang_status
+from core_operator.plan.statuses.podgang import ended_gang_status, podgang_status
+from core_operator.plan.walk.steps import Step
 from core_operator.state import caches as kinds
+from core_operator.state.gang_places import GangNow, GangPlaces
 from core_operator.state.gang_snapshot import GangSnapshot
 from core_operator.state.recreation_backoff import Recreations
 from core_operator.writes.child_writer import RefusalReport, reporting_refusals
+from core_operator.writes.gang_mover import EVENT_MOVED, GangMover, first_clique
 from core_operator.writes.pod_writer import MinAvailableExemption, PodWriter
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType
@@ -45,7 +49,6 @@ from shared_api.runtime.reconciling.slowstart import slow_start
 from shared_api.runtime.watching.cache import key_of
 from shared_api.runtime.watching.owners import identity
 
-EVENT_MOVED = "BackendMoved"
 EVENT_TOPOLOGY_CHANGED = "TopologyChanged"
 
 # A timer may fire a little before the moment that it was set for.
@@ -64,6 +67,8 @@ class PodGangReconciler:
         self._pod_writer = PodWriter(context, applier)
         self._filling = context.progress_debouncer()
         self._recreations = Recreations(context.clock)
+        self._places = GangPlaces(context.view)
+        self._mover = GangMover(context, applier)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Take all steps that one gang can take now."""
@@ -85,6 +90,9 @@ class PodGangReconciler:
             # All of it is scaled to zero. Its set creates it again, whole, when it is scaled up.
             await self._applier.delete(self._gangs, found, Behalf(key, identity(kinds.SETS, pcs)))
             return None
+        if (ending := self._view.ending_of(instance, pcs)) is not None:
+            await self._end(found.object, pcs, ending)
+            return None
         snapshot = self._snapshot(found.object, pcs, instance)
         with reporting_refusals(self._context, RefusalReport(found.object, pcs)):
             return await self._take_steps(found, snapshot, instance)
@@ -100,11 +108,25 @@ class PodGangReconciler:
             if len({pod.has_our_gate for group in groups for pod in group.live}) > 1:
                 yield key_of(found)
 
+    async def _end(self, gang: PodGang, pcs: PodCliqueSet, ending: Ending) -> None:
+        """Report that the jobs of a gang have ended, once none of its pods runs any more."""
+        cliques = self._view.cliques_of(gang, pcs).values()
+        if any(pod.is_live for clique in cliques for pod in self._view.pods_of(clique)):
+            # Its PodCliques delete them. The scheduler must not lose the gang before.
+            return
+        status = ended_gang_status(gang, ending, self._context.now())
+        behalf = Behalf(key_of(gang), identity(kinds.SETS, pcs))
+        await self._applier.apply_status(self._gangs, status_of(gang, status), behalf)
+        self._context.report_problem(gang, None)
+
     async def _take_steps(
         self, found: Applied[PodGang], snapshot: GangSnapshot, instance: GangInstance
     ) -> Result | None:
         key = key_of(found)
         behalf = Behalf(key, identity(kinds.SETS, snapshot.pcs))
+        if snapshot.step is not None and self._must_leave(snapshot, snapshot.step):
+            await self._mover.leave(found, snapshot.pcs, snapshot.cliques, snapshot.step, behalf)
+            return None
         if snapshot.is_misplaced:
             await self._delete(found, snapshot, behalf)
             return None
@@ -116,13 +138,15 @@ class PodGangReconciler:
             if settled is None:
                 # The next steps need the gang as the cache will show it.
                 return None
-            snapshot = settled
+            snapshot = self._with_step(settled, instance)
         binding = snapshot.binding(self._context.now())
         if binding is not None:
             snapshot = replace(snapshot, release=binding.release)
         # The status ends a recreation. It is written last: a crash in between only repeats it.
         await self._recreate(snapshot, behalf)
         await self._write_status(snapshot, binding, behalf)
+        if snapshot.step is not None:
+            await self._mover.settle(snapshot.gang, snapshot.cliques, behalf)
         if binding is not None:
             # After the status: a crash in between must not forget that the attempt has failed.
             await self._give_back(snapshot, binding, behalf)
@@ -132,7 +156,7 @@ class PodGangReconciler:
             self._context.gang_scheduled.send(key)
         # A problem ends only here, after every step was tried.
         self._context.report_problem(found.object, None)
-        return self._requeue(pause, binding)
+        return self._requeue(pause, binding, snapshot.step)
 
     def _snapshot(self, gang: PodGang, pcs: PodCliqueSet, instance: GangInstance) -> GangSnapshot:
         cliques = self._view.cliques_of(gang, pcs)
@@ -145,10 +169,43 @@ class PodGangReconciler:
             base = self._view.base_of(gang, pcs)
             release = plan_release(gang, groups, record, base)
         begun = has_ungated_pod(groups)
-        choice = self._view.choice(pcs, current, released=begun)
         wanted = self._view.placement(pcs, instance)
         placement = kept_placement(gang, wanted) if begun else wanted
-        return GangSnapshot(gang, pcs, cliques, groups, choice, record, release, placement, base)
+        choice = self._view.choice(pcs, current, released=begun)
+        return self._with_step(
+            GangSnapshot(gang, pcs, cliques, groups, choice, record, release, placement, base),
+            instance,
+        )
+
+    def _with_step(self, snapshot: GangSnapshot, instance: GangInstance) -> GangSnapshot:
+        """Return the snapshot with the choice and the step of the set's placement policy, if any."""
+        placing = self._places.placing(snapshot.pcs, instance)
+        if placing is None:
+            return snapshot
+        gang, groups = snapshot.gang, snapshot.groups
+        labelled = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+        backend = released_on(pod for group in groups for pod in group.live) or labelled
+        present = GangNow(
+            gang,
+            first_clique(gang, snapshot.cliques),
+            groups,
+            snapshot.release,
+            backend,
+            has_ungated_pod(groups),
+        )
+        now = self._context.now()
+        choice, step = self._places.next_step(snapshot.pcs, placing, present, now)
+        return replace(snapshot, choice=choice, step=step)
+
+    def _must_leave(self, snapshot: GangSnapshot, step: Step) -> bool:
+        """Tell whether a gang goes to another instance, or has begun to."""
+        if any(pod.is_bound for group in snapshot.groups for pod in group.live):
+            return False
+        return (
+            step.leaves_for is not None
+            or snapshot.is_misplaced
+            or self._mover.is_leaving(snapshot.gang, snapshot.cliques)
+        )
 
     def _filling_delay(self, key: ObjectKey, snapshot: GangSnapshot) -> float:
         """Return the seconds to wait for pods that are being created: one write lists them all."""
@@ -175,8 +232,10 @@ class PodGangReconciler:
         self, snapshot: GangSnapshot, binding: BindPlan | None, behalf: Behalf
     ) -> None:
         gang, choice = snapshot.gang, snapshot.choice
+        placement = snapshot.step.status if snapshot.step is not None else None
+        now = self._context.now()
         status = podgang_status(
-            gang, choice, snapshot.record, snapshot.release, self._context.now(), binding
+            gang, choice, snapshot.record, snapshot.release, now, binding, placement=placement
         )
         before = find(
             gang.status.conditions if gang.status else (), names.CONDITION_BACKEND_SELECTED
@@ -200,11 +259,11 @@ class PodGangReconciler:
             )
         await self._pod_writer.give_back(binding.give_back, behalf)
 
-    def _requeue(self, pause: float, binding: BindPlan | None) -> Result | None:
-        """Return when to look again: after a recreation, or when a bind timeout or its wait ends."""
-        delays = [pause] if pause > 0 else []
-        if binding is not None and binding.due is not None:
-            delays.append(max((binding.due - self._context.now()).total_seconds(), _SOON))
+    def _requeue(self, pause: float, binding: BindPlan | None, step: Step | None) -> Result | None:
+        """Return when to look again: after a recreation, or when a timeout or its wait ends."""
+        delays, now = [pause] if pause > 0 else [], self._context.now()
+        dues = [plan.due for plan in (binding, step) if plan is not None]
+        delays += [max((due - now).total_seconds(), _SOON) for due in dues if due is not None]
         return Result(requeue_after=min(delays)) if delays else None
 
     def _recreation_wait(self, key: ObjectKey, snapshot: GangSnapshot) -> float:

@@ -98,7 +98,9 @@ class QuotaReconciler:
     ) -> QuotaGang:
         key = ObjectKey(pcs.metadata.namespace or "", gang.name)
         counted = [
-            (one, [pod for pod in self._view.pods_of(one) if pod.is_live]) for one in cliques
+            (one, [pod for pod in self._view.pods_of(one) if run.counts(pod)])
+            for one in cliques
+            for run in (self._view.run_of(one, pcs),)
         ]
         live = [pod for _, pods in counted for pod in pods]
         missing = [max(0, one.spec.replicas - len(pods)) for one, pods in counted]

@@ -24,7 +24,8 @@ from core_operator.writes.child_writer import (
     own_child,
     unwanted,
 )
-from core_operator.writes.pod_writer import PodCliqueRemoval
+from core_operator.writes.finalizer_release import FinalizerRelease
+from core_operator.writes.pod_writer import PodCliqueRemoval, unwanted_gangs
 from core_operator.writes.resource_sharing import Sharing
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
@@ -42,12 +43,15 @@ class ScalingGroupReconciler:
         self._updates = Updates(context.view)
         self._view = context.view
         self._children = ChildWriter(context, applier)
+        self._release = FinalizerRelease(applier)
+        self._groups = Target(kinds.GROUPS, context.view.caches.groups)
         self._cliques = Target(kinds.CLIQUES, context.view.caches.cliques)
         self._sharing = Sharing(context, applier)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Write the PodCliques of one group, and delete those that it no longer has."""
         found = self._view.caches.groups.get(key)
+        await self._release.of(self._groups, found, key)
         pcs = self._view.set_of(found)
         if found is None or pcs is None or found.metadata.deletion_timestamp is not None:
             return
@@ -62,7 +66,8 @@ class ScalingGroupReconciler:
         try:
             await self._sharing.settle_group(pcs, found.object, behalf)
             wanted = self._wanted(pcs, found.object)
-            gone = tuple(PodCliqueRemoval(self._context, clique) for clique in going)
+            gangs = unwanted_gangs(self._context, pcs) if going else {}
+            gone = tuple(PodCliqueRemoval(self._context, clique, gangs) for clique in going)
             report = RefusalReport(found.object, pcs)
             still = partial(is_current, self._view.caches.groups, found)
             await self._children.settle(wanted, gone, report, behalf, still=still)

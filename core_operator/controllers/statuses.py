@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from core_operator.context import CoreContext
+from core_operator.controllers.job_events import record_ending
+from core_operator.plan.jobs.modes import is_job
+from core_operator.plan.jobs.runs import ending_in
+from core_operator.plan.manifests.autoscalers import rival_autoscalers
 from core_operator.plan.placement.gang_placement import ignored_preferences, wanted_placement
 from core_operator.plan.statuses.breach import Tolerance, recheck_at
 from core_operator.plan.statuses.podclique import podclique_status
@@ -24,7 +28,14 @@ from core_operator.state.update_turns import Updates
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.unreadable import Unreadable
-from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueSet, PodCliqueStatus
+from shared_api.models import (
+    Condition,
+    JsonObject,
+    KubeObject,
+    PodClique,
+    PodCliqueSet,
+    PodCliqueStatus,
+)
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import Behalf, Target
 from shared_api.runtime.queueing.debounce import Debouncer, MinimumInterval
@@ -75,6 +86,8 @@ class PodCliqueStatusReconciler:
         )
         behalf = Behalf(key, controller_of(found))
         await self._applier.apply_status(self._target, status_of(clique, status), behalf)
+        if policy.run.ends:
+            record_ending(self._context, clique, ending_in(_conditions(status)))
         if (again := _recheck_at(status, policy.tolerance)) is None:
             return None
         return Result(requeue_after=max(0.0, (again - self._context.now()).total_seconds()))
@@ -86,8 +99,10 @@ class PodCliqueStatusReconciler:
         status = clique.status
         if status is not None and status.observed_generation != clique.metadata.generation:
             return False
-        live = (pod for pod in self._view.pods_of(clique) if pod.is_live)
-        return sum(pod.is_ready for pod in live) < clique.spec.minimum
+        pods = self._view.pods_of(clique)
+        if is_job(clique) and any(pod.has_ended for pod in pods):
+            return False
+        return sum(pod.is_live and pod.is_ready for pod in pods) < clique.spec.minimum
 
 
 class ScalingGroupStatusReconciler:
@@ -110,7 +125,14 @@ class ScalingGroupStatusReconciler:
         cliques = [member.object for member in members]
         update = self._updates.group_update(pcs, key.name)
         problem = self._context.problems.of(found.metadata.uid)
-        status = scaling_group_status(found.object, cliques, self._context.now(), update, problem)
+        status = scaling_group_status(
+            found.object,
+            cliques,
+            self._context.now(),
+            update,
+            problem,
+            self._view.ending_of_group(found.object, pcs),
+        )
         behalf = Behalf(key, controller_of(found))
         await self._applier.apply_status(self._target, status_of(found.object, status), behalf)
 
@@ -146,6 +168,7 @@ class PodCliqueSetStatusReconciler:
             self._summaries.of(pcs),
             problem=self._problem(pcs),
             topology=self._topology(pcs),
+            rivals=self._rivals(pcs),
         )
         status = podcliqueset_status(pcs, state, self._context.now())
         # Forced: these fields belong to core, also after another client wrote them.
@@ -183,6 +206,10 @@ class PodCliqueSetStatusReconciler:
         remark = ignored_preferences(pcs, backend) if backend is not None else ""
         return TopologyState(topology, outdated(gangs), remark)
 
+    def _rivals(self, pcs: PodCliqueSet) -> str:
+        found = self._view.caches.autoscalers.by_index(OWNER, identity(SETS, pcs))
+        return rival_autoscalers(one.object for one in found)
+
     def _record_topology_event(self, pcs: PodCliqueSet, state: TopologyState) -> None:
         if needs_event(state, pcs.status.conditions if pcs.status is not None else ()):
             topology = state.topology
@@ -199,6 +226,10 @@ class PodCliqueSetStatusReconciler:
         return next((problem for problem in problems if problem is not None), None)
 
 
+def _conditions(status: JsonObject) -> tuple[Condition, ...]:
+    return PodCliqueStatus.model_validate(status).conditions
+
+
 def _recheck_at(status: JsonObject, tolerance: Tolerance) -> datetime | None:
     conditions = status["conditions"]
     assert isinstance(conditions, list)
@@ -206,7 +237,7 @@ def _recheck_at(status: JsonObject, tolerance: Tolerance) -> datetime | None:
     if not any(isinstance(found, dict) and found["type"] == kind for found in conditions):
         # Few PodCliques have a countdown, and validating the whole status costs more.
         return None
-    return recheck_at(PodCliqueStatus.model_validate(status).conditions, tolerance)
+    return recheck_at(_conditions(status), tolerance)
 
 
 def status_of(about: KubeObject, status: JsonObject) -> Mapping[str, object]:

@@ -2,12 +2,13 @@
 
 A replica of a scaling group that is below its minimum for too long is recreated alone if enough
 other replicas are left. A standalone clique, or a group with too few replicas left, terminates the
-whole replica of the set. A group's countdown starts when it had too few. Termination deletes
-pods; PodCliques, their sizes and the gangs stay.
+whole replica of the set. Every replica that is down counts, also one that was terminated before or
+was never scheduled. A group's countdown starts when it had too few. Termination deletes pods;
+PodCliques, their sizes and the gangs stay.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core_operator.plan.pods.replicas import CliqueFacts, GroupFacts, ReplicaFacts
@@ -30,6 +31,8 @@ class PendingTermination:
     """The PodCliques whose pods are deleted."""
     deadline: datetime
     cause: str
+    groups: tuple[str, ...] = ()
+    """The scaling groups that are terminated whole."""
 
     @property
     def message(self) -> str:
@@ -44,15 +47,17 @@ def termination_delay(pcs: PodCliqueSet) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A PodClique with a running countdown."""
+    """A PodClique that is below its minimum."""
 
     clique: str
     since: datetime
     numbers: str
+    is_counting: bool = True
+    """Whether it has a countdown. It has none before it was scheduled, also after a termination."""
 
 
 def breaches_of(cliques: Iterable[PodClique]) -> dict[str, Breach]:
-    """Return the running countdowns by PodClique."""
+    """Return the breaches by PodClique."""
     found = (_breach_of(clique) for clique in cliques)
     return {breach.clique: breach for breach in found if breach is not None}
 
@@ -63,9 +68,14 @@ def _breach_of(clique: PodClique) -> Breach | None:
     breached = find(conditions, names.CONDITION_MIN_AVAILABLE_BREACHED)
     # With this condition the pods are deleted already; the countdown is about to be removed.
     done = find(conditions, names.CONDITION_GANG_TERMINATION_IN_PROGRESS)
-    if pending is None or breached is None or done is not None:
+    if breached is None:
         return None
-    return Breach(clique.metadata.name, pending.last_transition_time, breached.message)
+    if pending is not None and done is None:
+        return Breach(clique.metadata.name, pending.last_transition_time, breached.message)
+    if breached.status != "True":
+        return None
+    since = breached.last_transition_time
+    return Breach(clique.metadata.name, since, breached.message, is_counting=False)
 
 
 def plan_terminations(
@@ -112,31 +122,42 @@ def _of_replica(
     if any(clique.template_hash is None for clique in replica.standalone):
         # A PodClique was deleted; it is being recreated with its pods.
         return
-    whole = [breaches[clique.name] for clique in replica.standalone if clique.name in breaches]
+    standalone = (breaches.get(clique.name) for clique in replica.standalone)
+    whole = [breach for breach in standalone if breach is not None and breach.is_counting]
     for group in replica.groups:
-        broken = _broken_replicas(group, breaches)
+        down = _replicas_down(group, breaches)
+        counting = {index: breach for index, breach in down.items() if breach.is_counting}
+        if not counting:
+            continue
         spare = len(group.replicas) - group.minimum
-        if len(broken) > spare:
-            # The breach that left too few replicas.
-            whole.append(sorted(broken.values(), key=lambda breach: breach.since)[spare])
-        else:
-            for one in group.replicas:
-                if one.index in broken:
-                    subject = f"replica {one.index} of {group.name}"
-                    yield _pending(subject, one.cliques, broken[one.index], delay)
+        if len(down) > spare:
+            whole.append(_left_too_few(down.values(), counting.values(), spare))
+            continue
+        for one in group.replicas:
+            if one.index in counting:
+                subject = f"replica {one.index} of {group.name}"
+                yield _pending(subject, one.cliques, counting[one.index], delay)
     if whole:
         first = min(whole, key=lambda breach: breach.since)
-        yield _pending(f"replica {replica.index}", replica.cliques, first, delay)
+        pending = _pending(f"replica {replica.index}", replica.cliques, first, delay)
+        yield replace(pending, groups=tuple(group.name for group in replica.groups))
 
 
-def _broken_replicas(group: GroupFacts, breaches: Mapping[str, Breach]) -> dict[int, Breach]:
-    """Return the first breach of each replica that has one, by index."""
+def _replicas_down(group: GroupFacts, breaches: Mapping[str, Breach]) -> dict[int, Breach]:
+    """Return the first breach of each replica that is down, by index; one with a countdown if any."""
     found: dict[int, Breach] = {}
     for one in group.replicas:
         own = [breaches[clique.name] for clique in one.cliques if clique.name in breaches]
         if own:
-            found[one.index] = min(own, key=lambda breach: breach.since)
+            found[one.index] = min(own, key=lambda breach: (not breach.is_counting, breach.since))
     return found
+
+
+def _left_too_few(down: Iterable[Breach], counting: Iterable[Breach], spare: int) -> Breach:
+    """Return the breach that left too few replicas, not from before the first countdown."""
+    latest = sorted(down, key=lambda breach: breach.since)[spare]
+    first = min(counting, key=lambda breach: breach.since)
+    return max(latest, first, key=lambda breach: breach.since)
 
 
 def _pending(

@@ -36,8 +36,10 @@ from shared_api.kube.resources import (
     Resource,
 )
 from shared_api.models import (
+    BackendInventory,
     ClusterTopologyBinding,
     KubeObject,
+    PlacementPolicy,
     PodClique,
     PodCliqueScalingGroup,
     PodCliqueSet,
@@ -93,6 +95,8 @@ GROUPS = _ours(PodCliqueScalingGroup, "podcliquescalinggroups")
 GANGS = _ours(PodGang, "podgangs")
 BACKENDS = _ours(SchedulerBackend, "schedulerbackends", namespaced=False)
 BINDINGS = _ours(ClusterTopologyBinding, "clustertopologybindings", namespaced=False)
+POLICIES = _ours(PlacementPolicy, "placementpolicies")
+INVENTORIES = _ours(BackendInventory, "backendinventories", namespaced=False)
 
 
 class Stray(NamedTuple):
@@ -180,6 +184,8 @@ class CoreCaches:
     claims: Cache[PartialObject]
     claim_templates: Cache[ClaimTemplate]
     domains: Cache[Applied[PartialObject]]
+    policies: Cache[PlacementPolicy] = field(default_factory=Cache, kw_only=True)
+    inventories: Cache[BackendInventory] = field(default_factory=Cache, kw_only=True)
     offer: Offer = field(default_factory=Offer, kw_only=True)
     lease_watch: WatchHealth = field(
         default_factory=lambda: WatchHealth(LEASE_SILENCE), kw_only=True
@@ -234,6 +240,8 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> CoreCaches:
         domains=shared(COMPUTE_DOMAINS, _applied(PartialObject), _OURS, {OWNER: by_controller})
         if compute_domains
         else Cache({OWNER: by_controller}),
+        policies=manager.watch(Source(POLICIES, PlacementPolicy)),
+        inventories=manager.watch(Source(INVENTORIES, BackendInventory)),
         offer=offer,
         lease_watch=lease_watch,
     )

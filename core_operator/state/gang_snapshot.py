@@ -16,6 +16,7 @@ from core_operator.plan.placement.gang_placement import GangPlacement, current_p
 from core_operator.plan.pods.gang_pods import BaseState, GroupPods, has_ungated_pod
 from core_operator.plan.pods.preparation import required_fields
 from core_operator.plan.release import Release, WaitingFor, plan_release
+from core_operator.plan.walk.steps import Step
 from shared_api import names
 from shared_api.kube.pods import Pod
 from shared_api.models import JsonObject, PodClique, PodCliqueSet, PodGang, SchedulerBackendSpec
@@ -36,6 +37,8 @@ class GangSnapshot:
     """The wanted placement; the present one once a scheduler has seen the gang."""
     base: BaseState | None = None
     """The base gang of a scaled gang."""
+    step: Step | None = None
+    """The next step by the placement policy of its set; None without a policy or a backend."""
 
     @property
     def is_misplaced(self) -> bool:
@@ -108,7 +111,7 @@ class GangSnapshot:
 
     def _as_written(self, group: GroupPods) -> GroupPods:
         clique = self.cliques.get(group.name)
-        minimum = group.minimum if clique is None else clique.spec.minimum
+        minimum = group.minimum if clique is None else group.required(clique.spec.minimum)
         names_ = frozenset(pod.metadata.name for pod in group.live)
         return replace(group, minimum=minimum, referenced=names_)
 
@@ -118,4 +121,9 @@ class GangSnapshot:
             group.name: [pod.metadata.name for pod in group.live] for group in self.groups
         }
         minimums = {name: clique.spec.minimum for name, clique in self.cliques.items()}
+        minimums |= {
+            group.name: group.required(minimums[group.name])
+            for group in self.groups
+            if group.name in minimums
+        }
         return gang_manifest(self.pcs, instance, self.choice, self.placement, references, minimums)

@@ -14,11 +14,12 @@ All of this is kept only in this process. After a restart, recoveries are measur
 pods are replaced at once again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core_operator.metrics import CoreMetrics
+from core_operator.plan.jobs.modes import is_job
 from core_operator.plan.pods.disruption import DisruptionCause, Loss, is_serving, why_lost
 from core_operator.plan.statuses.breach import timestamp
 from core_operator.state.caches import CLIQUES, OWNER, CoreCaches
@@ -91,6 +92,8 @@ class PodLosses:
         """Losses by the UID of the PodClique and the index of the pod."""
         self._unconfirmed: set[str] = set()
         """UIDs of PodCliques that lost a pod and may be going away themselves."""
+        self._gone: dict[str, dict[int, str]] = {}
+        """The UID of the last pod that is gone, by the UID of the PodClique and the index."""
         caches.pods.subscribe(self._on_pod)
         caches.cliques.subscribe(self._on_clique)
         caches.gangs.subscribe(self._on_gang)
@@ -99,6 +102,10 @@ class PodLosses:
         """Return those of the missing pods that may not be created yet."""
         lost, now = self._by_index.get(clique.metadata.uid or "", {}), self._clock.monotonic()
         return {at: lost[at] for at in indexes if at in lost and lost[at].due > now}
+
+    def gone(self, clique: PodClique) -> Mapping[int, str]:
+        """Return the UID of the last pod that is gone, by index: its name must not be used again."""
+        return self._gone.get(clique.metadata.uid or "", {})
 
     def is_unconfirmed(self, clique_uid: str) -> bool:
         """Tell whether a PodClique lost a pod since the server confirmed that it stays."""
@@ -109,6 +116,8 @@ class PodLosses:
         self._unconfirmed.discard(clique_uid)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None and new.has_ended and self._has_done_its_job(new):
+            return
         was_serving = old is not None and is_serving(old)
         serves = new is not None and is_serving(new)
         if old is not None and was_serving and not serves:
@@ -117,6 +126,13 @@ class PodLosses:
             self._end_recovery(_gang_of(new))
         if old is not None and old.is_live and (new is None or not new.is_live):
             self._note_loss(old, new)
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._note_gone(old)
+
+    def _has_done_its_job(self, pod: Pod) -> bool:
+        """Tell whether a pod ended as pods of jobs do: it is neither lost nor replaced."""
+        clique = owner_in(self._caches.cliques, CLIQUES, pod)
+        return clique is not None and is_job(clique.object) and not pod.metadata.is_terminating
 
     def _report(self, before: Pod, pod: Pod) -> None:
         clique = owner_in(self._caches.cliques, CLIQUES, pod)
@@ -153,6 +169,11 @@ class PodLosses:
         replaced_at = self._clock.utc() + timedelta(seconds=_wait(count))
         of_clique[index] = Losses(count, now, why, replaced_at)
 
+    def _note_gone(self, pod: Pod) -> None:
+        clique = owner_in(self._caches.cliques, CLIQUES, pod)
+        if clique is not None and pod.index is not None:
+            self._gone.setdefault(clique.metadata.uid or "", {})[pod.index] = pod.metadata.uid
+
     def _end_recovery(self, gang: ObjectKey) -> None:
         since, found = self._recovering.get(gang), self._caches.gangs.get(gang)
         if since is None or found is None:
@@ -170,6 +191,7 @@ class PodLosses:
     def _on_clique(self, old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> None:
         if old is not None and new is None:
             self._by_index.pop(old.metadata.uid or "", None)
+            self._gone.pop(old.metadata.uid or "", None)
             self._unconfirmed.discard(old.metadata.uid or "")
 
     def _on_gang(self, old: Applied[PodGang] | None, new: Applied[PodGang] | None) -> None:

@@ -5,6 +5,7 @@ being updated is remembered, in the set's status. Nothing here protects minAvail
 checks every deletion.
 """
 
+from core_operator.plan.jobs.modes import has_jobs
 from core_operator.plan.layout.expansion import (
     CliqueInstance,
     clique_named,
@@ -25,7 +26,6 @@ from core_operator.plan.termination import termination_delay
 from core_operator.plan.updates.rolling import (
     clique_limit,
     group_limit,
-    is_automatic,
     pods_to_replace,
     replicas_to_replace,
     updating_replica,
@@ -66,7 +66,8 @@ class Updates:
         manifest: JsonObject,
     ) -> JsonObject:
         """Return the manifest of a PodClique, with its live template until it may be updated."""
-        if live is None or not is_automatic(pcs):
+        # A job keeps the templates that it started with.
+        if live is None or not (pcs.spec.updates_automatically or has_jobs(pcs)):
             return manifest
         present = live.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
         if present == instance.template_hash or not self._is_known(pcs, instance, present):
@@ -94,12 +95,15 @@ class Updates:
         """Return the policy of a set for a PodClique; its update selected the pods `selected`."""
         instance = clique_named(self._view.expansion(pcs), podclique.metadata.name)
         is_turn = instance is not None and self.turn(pcs) == instance.pcs_index
+        if has_jobs(pcs):
+            run = self._view.run_of(podclique, pcs)
+            return SetPolicy(Tolerance(termination_delay(pcs), is_unlimited=True), run=run)
         return SetPolicy(
             Tolerance(termination_delay(pcs), is_updating=is_turn),
             TargetRevision(
                 self._view.revision_hash(pcs),
                 None if instance is None else instance.template_hash,
-                is_automatic(pcs),
+                pcs.spec.updates_automatically,
                 selected,
             ),
         )
@@ -113,7 +117,7 @@ class Updates:
             # A group that is scaled to zero has no outdated replica.
             self.group(pcs, name) or GroupFacts(name, 0, ()),
             self._view.revision_hash(pcs),
-            is_automatic(pcs),
+            pcs.spec.updates_automatically,
             is_turn=self.turn(pcs) == group.pcs_index,
             max_unavailable=group_limit(group.config),
         )

@@ -8,11 +8,17 @@ a set is computed once for each version of the set and its scaling groups.
 
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import chain
 
+from core_operator.plan.adoption import adopted_revision
+from core_operator.plan.jobs.modes import has_jobs, is_job
+from core_operator.plan.jobs.runs import SERVICE, Ending, Run, ending_in, ending_of, run_of
 from core_operator.plan.layout.expansion import (
+    CliqueInstance,
     Expansion,
     GangInstance,
+    clique_named,
     expand,
     gang_named,
     without_cliques,
@@ -28,7 +34,6 @@ from core_operator.plan.pods.gang_pods import (
     GroupPods,
     base_state,
     gang_groups,
-    released_on,
 )
 from core_operator.plan.statuses.conditions import find
 from core_operator.state.backend_choices import Choices
@@ -41,6 +46,7 @@ from core_operator.state.caches import (
     ObservedRevision,
     Stray,
 )
+from core_operator.state.placements import Placements
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
@@ -57,14 +63,21 @@ from shared_api.runtime.watching.cache import Cache, key_of
 from shared_api.runtime.watching.owners import controller_of, identity, owner_in
 from shared_api.runtime.watching.predicates import Watched
 
+_FIRST_AVAILABLE = timedelta(seconds=10)
+
 
 class View:
     """The caches, and what follows from them."""
 
     def __init__(
-        self, caches: CoreCaches, default_backend: str, accepted: Collection[str] = ()
+        self,
+        caches: CoreCaches,
+        default_backend: str,
+        accepted: Collection[str] = (),
+        default_policy: str = "",
     ) -> None:
         self.caches = caches
+        self.placements = Placements(caches, default_policy)
         self._accepted = accepted
         self._choices = Choices(default_backend)
         self._expansions: dict[str, tuple[int | None, Expansion]] = {}
@@ -116,8 +129,13 @@ class View:
         return known[1]
 
     def revisions_of(self, pcs: PodCliqueSet) -> dict[str, StoredRevision]:
-        """Return the stored revisions of a set by name."""
+        """Return the stored revisions of a set by name.
+
+        A set without any was made by Grove, or is just being created: its PodCliques show one.
+        """
         found = self.caches.revisions.by_index(OWNER, identity(SETS, pcs))
+        if not found and (adopted := adopted_revision(pcs, self.all_cliques(pcs).values())):
+            return {"": adopted}
         return {revision.metadata.name: revision.stored for revision in found}
 
     def groups_of(self, pcs: PodCliqueSet) -> list[PodCliqueScalingGroup]:
@@ -140,17 +158,10 @@ class View:
         return None if found is None or found.refusal else found.record
 
     def choice(self, pcs: PodCliqueSet, current: str | None, *, released: bool) -> Choice:
-        """Return the backend for a gang of the set."""
+        """Return the backend for a gang of the set; with a placement policy, see `GangPlaces`."""
         return self._choices.of(
             pcs, self.backends(), self.topology(pcs), current, released=released
         )
-
-    def first_choice(self, pcs: PodCliqueSet, gang: GangInstance) -> Choice:
-        """Return the backend for a gang that does not exist; its pods may be ungated already."""
-        found = (self.clique(one.name, pcs) for one in gang.cliques)
-        pods = (pod for clique in found if clique is not None for pod in self.pods_of(clique))
-        current = released_on(pods)
-        return self.choice(pcs, current, released=current is not None)
 
     def topology(self, pcs: PodCliqueSet) -> Topology:
         """Return the resolved topology constraints of a set."""
@@ -230,7 +241,47 @@ class View:
         """Return the groups of a gang with their live pods."""
         pods = [pod for clique in cliques.values() for pod in self.pods_of(clique)]
         backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
-        return gang_groups(gang, pods, cliques, self.record(backend))
+        pcs, runs = self.set_of(gang), None
+        if pcs is not None and has_jobs(pcs):
+            runs = {name: self.run_of(clique, pcs) for name, clique in cliques.items()}
+        return gang_groups(gang, pods, cliques, self.record(backend), runs)
+
+    def run_of(self, clique: PodClique, pcs: PodCliqueSet) -> Run:
+        """Return what the pods of a PodClique are part of: a service, or an attempt of a job."""
+        if not has_jobs(pcs):
+            return SERVICE
+        instance = clique_named(self.expansion(pcs), clique.metadata.name)
+        if instance is None:
+            # It is about to be deleted with its replica.
+            attempt = clique.status.attempt if clique.status is not None else None
+            return Run(attempt or 0, ends=is_job(clique), with_jobs=True)
+        return run_of(pcs, instance, self._live_group(instance, pcs), clique)
+
+    def ending_of(self, gang: GangInstance, pcs: PodCliqueSet) -> Ending | None:
+        """Return how the jobs of a gang have ended."""
+        if not has_jobs(pcs):
+            return None
+        if gang.base is None:
+            return ending_of(pcs, gang.pcs_index)
+        # A scaled gang is one replica of a scaling group.
+        clique = gang.cliques[0]
+        return ending_of(pcs, gang.pcs_index, self._live_group(clique, pcs), clique.group_index)
+
+    def ending_of_group(self, group: PodCliqueScalingGroup, pcs: PodCliqueSet) -> Ending | None:
+        """Return how the jobs of a scaling group have ended, by themselves or with its replica."""
+        if not has_jobs(pcs):
+            return None
+        own = ending_in(group.status.conditions) if group.status is not None else None
+        index = group.metadata.labels.get(names.LABEL_PCS_REPLICA_INDEX, "")
+        return own or (ending_of(pcs, int(index)) if index.isdecimal() else None)
+
+    def _live_group(
+        self, instance: CliqueInstance, pcs: PodCliqueSet
+    ) -> PodCliqueScalingGroup | None:
+        if instance.group is None:
+            return None
+        found = self.caches.groups.get(ObjectKey(pcs.metadata.namespace or "", instance.group.name))
+        return None if found is None else found.object
 
     def wanted_gang(self, pcs: PodCliqueSet, gang: GangInstance) -> GangInstance:
         """Return the gang without PodCliques that are scaled to zero and have no pods left."""
@@ -315,8 +366,19 @@ def _backend(record: SchedulerBackend, accepted: Collection[str]) -> RegisteredB
     is_available = available is None or available.status == "True"
     unavailable_reason = "" if is_available or available is None else available.message
     registered = metadata.creation_timestamp
+    since = available.last_transition_time if available is not None else None
     return RegisteredBackend(
-        metadata.name, record.spec, is_available, unavailable_reason, refusal, registered
+        metadata.name,
+        record.spec,
+        is_available,
+        unavailable_reason,
+        refusal,
+        registered,
+        names.REASON_BACKEND_UNAVAILABLE if is_available or available is None else available.reason,
+        labels=metadata.labels,
+        since=since,
+        # It becomes available for the first time soon after it registers.
+        was_down=bool(since and registered and since - registered > _FIRST_AVAILABLE),
     )
 
 

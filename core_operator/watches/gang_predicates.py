@@ -7,12 +7,15 @@ done or reported about a gang, a binding is no reason either.
 """
 
 from core_operator.plan.pods.preparation import incarnation_of
+from core_operator.plan.statuses.conditions import find
+from core_operator.plan.walk.standing import REFUSALS
 from core_operator.state.caches import BASE
 from core_operator.state.expected_events import ExpectedEvents
 from core_operator.state.view import View
 from core_operator.watches import predicates
 from core_operator.watches.keys import cliques_of_gang, gang_of
 from shared_api import names
+from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.models import (
     Condition,
@@ -32,6 +35,8 @@ _WRITTEN_BY_CORE = frozenset(
         names.CONDITION_BACKEND_SELECTED,
         names.CONDITION_INITIALIZED,
         names.CONDITION_RELEASED,
+        names.CONDITION_COMPLETED,
+        names.CONDITION_FAILED,
     }
 )
 _NO_STATUS = PodGangStatus()
@@ -132,7 +137,15 @@ class GangPredicates:
             or rules.programs is ProgramsRelease.AFTER_RELEASE
             or rules.bind_timeout_seconds is not None
             or any(self._view.caches.gangs.by_index(BASE, str(key)) for key in gang_of(pod))
+            or any(self._has_deadline(key) for key in gang_of(pod))
         )
+
+    def _has_deadline(self, gang: ObjectKey) -> bool:
+        """Tell whether a gang leaves its backend unless it is scheduled soon."""
+        found = self._view.caches.gangs.get(gang)
+        status = found.object.status if found is not None else None
+        placement = status.placement if status is not None else None
+        return placement is not None and placement.deadline is not None
 
     def _record(self, pod: Pod) -> SchedulerBackendSpec | None:
         return self._view.record(pod.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND))
@@ -190,8 +203,15 @@ def _reported_by_backend(gang: PodGang) -> object:
     return (
         _status(gang, names.CONDITION_ACCEPTED),
         _status(gang, names.CONDITION_PROGRAMMED),
+        _refusal(gang),
         gang.status.pod_preparations if gang.status is not None else (),
     )
+
+
+def _refusal(gang: PodGang) -> str | None:
+    """Return the reason with which a backend does not take a gang; only a policy acts on it."""
+    programmed = find(_conditions(gang), names.CONDITION_PROGRAMMED)
+    return programmed.reason if programmed is not None and programmed.reason in REFUSALS else None
 
 
 def _released(gang: PodGang) -> str | None:
@@ -218,7 +238,14 @@ def _status(gang: PodGang, kind: str) -> str | None:
 def _by_core(gang: PodGang) -> object:
     status = gang.status or _NO_STATUS
     written = [found for found in status.conditions if found.type in _WRITTEN_BY_CORE]
-    return written, status.incarnation, status.placed_incarnation, status.bind_attempt
+    return (
+        written,
+        status.incarnation,
+        status.placed_incarnation,
+        status.bind_attempt,
+        status.placement,
+        status.core_blocker,
+    )
 
 
 def _conditions(gang: PodGang) -> tuple[Condition, ...]:

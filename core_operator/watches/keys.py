@@ -26,6 +26,7 @@ from shared_api.kube.pods import Pod
 from shared_api.models import (
     CliqueStartupType,
     KubeObject,
+    PlacementPolicy,
     PodClique,
     PodCliqueScalingGroup,
     PodCliqueSet,
@@ -102,6 +103,15 @@ class RelatedKeys:
             if clique.metadata.labels.get(names.LABEL_PCS_REPLICA_INDEX) in turns:
                 yield key_of(clique)
 
+    def cliques_in_group(self, group: Watched) -> Iterable[ObjectKey]:
+        """The PodCliques that a scaling group controls."""
+        return map(key_of, self._caches.cliques.by_index(OWNER, identity(GROUPS, group)))
+
+    def gangs_of_group(self, group: Watched) -> Iterable[ObjectKey]:
+        """The gangs of the PodCliques that a scaling group controls."""
+        for clique in self._caches.cliques.by_index(OWNER, identity(GROUPS, group)):
+            yield from gang_of(clique)
+
     def cliques_of_group(self, pod: Watched) -> Iterable[ObjectKey]:
         """The PodCliques of a pod's scaling group: one replica may wait for the others."""
         for key in group_of(pod):
@@ -159,6 +169,23 @@ class RelatedKeys:
         """The gangs of these sets."""
         for pcs in self._caches.sets.by_index(TOPOLOGY, binding.metadata.name):
             yield from self.gangs_of_set(pcs)
+
+    def gangs_of_policy(self, policy: PlacementPolicy) -> Iterable[ObjectKey]:
+        """The gangs of sets that have this placement policy."""
+        return self._gangs_with(policy.metadata.namespace, policy.metadata.name)
+
+    def gangs_with_policy(self, _: object) -> Iterable[ObjectKey]:
+        """The gangs of sets that have any placement policy."""
+        return self._gangs_with(None, None)
+
+    def _gangs_with(self, namespace: str | None, name: str | None) -> Iterable[ObjectKey]:
+        for pcs in self._caches.sets:
+            policy = self._view.placements.policy_of(pcs.object)
+            if policy is None:
+                continue
+            named = {f"{pcs.metadata.namespace}/{policy.name}", policy.name}
+            if name is None or f"{namespace}/{name}" in named:
+                yield from self.gangs_of_set(pcs)
 
     def backends_of_lease(self, lease: Lease) -> Iterable[ObjectKey]:
         """The backends that name a Lease."""

@@ -101,11 +101,32 @@ def pod_bound_or_ready(old: Pod | None, new: Pod | None) -> bool:
     return new is not None and (readiness_changed(old, new) or _was_bound(old, new))
 
 
+def terminated_pod_bound(view: View) -> Predicate[Pod]:
+    """Return the predicate: a pod was bound whose PodClique was terminated, which ends that."""
+
+    def matters(old: Pod | None, new: Pod | None) -> bool:
+        if new is None or not _was_bound(old, new):
+            return False
+        clique = view.clique_of(new)
+        status = clique.object.status if clique is not None else None
+        conditions = status.conditions if status is not None else ()
+        return any(
+            found.type == names.CONDITION_GANG_TERMINATION_IN_PROGRESS for found in conditions
+        )
+
+    return matters
+
+
 def startup_order_may_advance(old: Pod | None, new: Pod | None) -> bool:
     """A pod became ready, for which others may wait, or a waiting pod was bound."""
     if new is None:
         return False
-    return readiness_changed(old, new) or (_was_bound(old, new) and bool(awaited_cliques(new)))
+    return (
+        readiness_changed(old, new)
+        or (_was_bound(old, new) and bool(awaited_cliques(new)))
+        # A job that is done counts as ready.
+        or (new.has_succeeded and (old is None or not old.has_succeeded))
+    )
 
 
 def readiness_matters(view: View) -> Predicate[Pod]:
@@ -140,6 +161,11 @@ def autoscaler_drifted(old: Applied[Autoscaler] | None, new: Applied[Autoscaler]
         new.metadata.uid,
         new.fingerprint(manager),
     )
+
+
+def rivals_changed(old: Applied[Autoscaler] | None, new: Applied[Autoscaler] | None) -> bool:
+    """Other autoscalers of the same pods appeared or are gone."""
+    return (old.object.rivals if old else ()) != (new.object.rivals if new else ())
 
 
 def claim_drifted(old: Watched | None, new: Watched | None) -> bool:

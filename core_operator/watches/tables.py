@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from core_operator.context import CoreContext
 from core_operator.state.caches import CLIQUES, GROUPS, SETS
-from core_operator.watches import gang_predicates, predicates, update_predicates
+from core_operator.watches import gang_predicates, job_predicates, predicates, update_predicates
 from core_operator.watches.gang_predicates import GangPredicates
+from core_operator.watches.job_predicates import JobPredicates
 from core_operator.watches.keys import (
     RelatedKeys,
     clique_of_pod,
@@ -58,6 +59,7 @@ class WatchTables:
         self._soon = context.settings.timing.status_delay_seconds
         self._later = context.progress_debouncer().delay
         self._during_update = UpdatePredicates(context.view)
+        self._of_jobs = JobPredicates(context.view)
 
     def podcliqueset(self, builder: Builder) -> Builder:
         """Children of sets."""
@@ -104,6 +106,10 @@ class WatchTables:
             .owns(caches.pods, CLIQUES, when=self._during_update.step_done)
             .watches(caches.pods, related.cliques_of_group, when=self._during_update.step_done)
             .watches(caches.sets, related.updated_cliques, when=turn_changed)
+            .watches(caches.sets, related.cliques_of_set, when=job_predicates.set_record_changed)
+            .watches(
+                caches.groups, related.cliques_in_group, when=job_predicates.group_record_changed
+            )
             # All gangs of the namespace wait for the gang whose turn it is.
             .receives(self._context.turns.opened, _one, priority=Priority.USER)
         )
@@ -122,12 +128,23 @@ class WatchTables:
             .watches(caches.pods, gang_of, when=of_gang.binding_affects_gang, delay=_BOUND_TOGETHER)
             .watches(caches.cliques, gang_of, when=deleted_or_changed)
             .watches(caches.sets, related.gangs_of_set, when=more_than_status)
+            .watches(caches.sets, related.gangs_of_set, when=job_predicates.set_record_changed)
+            .watches(
+                caches.groups, related.gangs_of_group, when=job_predicates.group_record_changed
+            )
             .watches(
                 caches.backends,
                 related.all_gangs,
                 when=predicates.backend_changed,
             )
             .watches(caches.bindings, related.gangs_of_binding, when=more_than_status)
+            .watches(caches.policies, related.gangs_of_policy, when=more_than_status)
+            .watches(
+                caches.inventories,
+                related.gangs_with_policy,
+                when=more_than_status,
+                priority=Priority.RESYNC,
+            )
             .receives(self._context.gang_scheduled, related.waiting_gangs)
         )
 
@@ -167,6 +184,19 @@ class WatchTables:
             .watches(caches.cliques, set_of, when=self._during_update.clique_changed)
             .watches(caches.cliques, set_of, when=self._during_update.blocker_changed, delay=soon)
             .watches(caches.pods, set_of, when=self._during_update.step_done)
+            .watches(caches.pods, set_of, when=predicates.terminated_pod_bound(self._view))
+            .watches(caches.groups, set_of, when=when.terminated_group_recovered, delay=soon)
+        )
+
+    def jobs(self, builder: Builder) -> Builder:
+        """Ends and restarts of sets with jobs."""
+        caches, when = self._caches, job_predicates
+        return (
+            builder.for_(caches.sets, when=when.job_set_changed)
+            .for_(caches.sets, when=when.generation_hash_changed)
+            .watches_overwritten(caches.sets, when.set_record_changed)
+            .watches(caches.cliques, set_of, when=when.clique_reported)
+            .watches(caches.groups, set_of, when=self._of_jobs.group_changed)
         )
 
     def podclique_status(self, builder: Builder, postponed: Debouncer[ObjectKey]) -> Builder:
@@ -180,6 +210,8 @@ class WatchTables:
             builder.for_(caches.cliques, when=deleted_or_changed, delay=soon)
             .for_(caches.cliques, when=predicates.is_created, delay=later)
             .watches_overwritten(caches.cliques, status_changed, delay=soon)
+            # A clique that was terminated is armed again, which its status must report.
+            .for_(caches.cliques, when=update_predicates.termination_ended, delay=soon)
             .owns(caches.pods, CLIQUES, when=predicates.readiness_matters(self._view), delay=soon)
             .watches(caches.pods, not_postponed(its_controller(CLIQUES)), delay=later)
             .watches(
@@ -191,6 +223,18 @@ class WatchTables:
             .watches(caches.sets, self._related.updated_cliques, when=turn_changed, delay=soon)
             # Without delay: readers of updatedReplicas act as soon as the set has changed.
             .watches(caches.sets, self._related.cliques_of_set, when=templates_changed)
+            .watches(
+                caches.sets,
+                self._related.cliques_of_set,
+                when=job_predicates.set_record_changed,
+                delay=soon,
+            )
+            .watches(
+                caches.groups,
+                self._related.cliques_in_group,
+                when=job_predicates.group_record_changed,
+                delay=soon,
+            )
             .receives(self._context.problems.changed, clique_with_problem)
         )
 
@@ -203,6 +247,13 @@ class WatchTables:
             .owns(caches.cliques, GROUPS, delay=soon)
             .watches(caches.pods, group_of, when=self._during_update.step_done, delay=soon)
             .watches(caches.sets, self._related.groups_of_set, when=turn_changed, delay=soon)
+            .for_(caches.groups, when=job_predicates.group_record_changed, delay=soon)
+            .watches(
+                caches.sets,
+                self._related.groups_of_set,
+                when=job_predicates.set_record_changed,
+                delay=soon,
+            )
             .receives(self._context.problems.changed, group_with_problem)
             .watches(caches.sets, self._related.groups_of_set, when=templates_changed)
         )
@@ -213,10 +264,12 @@ class WatchTables:
         return (
             builder.for_(caches.sets, when=more_than_status, delay=soon)
             .for_(caches.sets, when=update_predicates.update_message_changed, delay=soon)
+            .for_(caches.sets, when=job_predicates.set_record_changed, delay=soon)
             .watches_overwritten(caches.sets, status_changed, delay=soon)
             .watches_unreadable(caches.sets)
             .watches(caches.cliques, set_of, delay=soon)
             .watches(caches.groups, set_of, when=more_than_status, delay=soon)
+            .owns(caches.autoscalers, SETS, when=predicates.rivals_changed, delay=soon)
             .watches(caches.gangs, set_of, when=gang_predicates.gang_conditions_changed, delay=soon)
             .watches(
                 caches.bindings, self._related.sets_of_binding, when=more_than_status, delay=soon

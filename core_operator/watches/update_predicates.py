@@ -11,7 +11,7 @@ from core_operator.watches import predicates
 from core_operator.watches.keys import set_of
 from shared_api import names
 from shared_api.kube.pods import Pod
-from shared_api.models import PodClique, PodCliqueSet
+from shared_api.models import PodClique, PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.applying.applied_fields import Applied
 from shared_api.runtime.watching.predicates import Watched
 
@@ -74,6 +74,23 @@ def countdown_changed(old: Applied[PodClique] | None, new: Applied[PodClique] | 
     """A PodClique began or ended its countdown to termination, or recovered."""
     before, after = _countdown(old), _countdown(new)
     return before != after and any(kind in of for of in (before, after) for kind in _COUNTDOWN)
+
+
+def termination_ended(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
+    """A PodClique lost the condition that it was terminated."""
+    kind = names.CONDITION_GANG_TERMINATION_IN_PROGRESS
+    return new is not None and kind in _countdown(old) and kind not in _countdown(new)
+
+
+def terminated_group_recovered(
+    old: Applied[PodCliqueScalingGroup] | None, new: Applied[PodCliqueScalingGroup] | None
+) -> bool:
+    """A scaling group that was terminated reports another number of available replicas."""
+    if old is None or new is None or old.object.status is None or new.object.status is None:
+        return False
+    before, after = old.object.status, new.object.status
+    marked = find(after.conditions, names.CONDITION_GANG_TERMINATION_IN_PROGRESS) is not None
+    return marked and before.available_replicas != after.available_replicas
 
 
 def update_counts_changed(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:

@@ -18,12 +18,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from core_operator.context import CoreContext
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state.caches import OWNER
+from core_operator.writes.child_events import ChildEvents
 from shared_api.kube.errors import Conflict, ErrorAction, Forbidden, Invalid, classify
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import KubeObject
 from shared_api.runtime.applying.applier import Applier
-from shared_api.runtime.applying.targets import Behalf, NotOurs, Target
+from shared_api.runtime.applying.targets import Behalf, NotOurs, Target, Written
 from shared_api.runtime.reconciling.outcome import Retry, WaitForEvent, verdict_of
 from shared_api.runtime.reconciling.slowstart import slow_start
 from shared_api.runtime.watching.cache import Cache
@@ -115,7 +116,7 @@ def _refusal_in(error: Exception) -> Invalid | Forbidden | None:
 class Write(Protocol):
     """A child that should exist."""
 
-    async def write(self, applier: Applier, behalf: Behalf) -> None:
+    async def write(self, applier: Applier, behalf: Behalf) -> Written:
         """Create or change it, unless it is as wanted."""
 
 
@@ -133,10 +134,10 @@ class Wanted(Generic[W]):
     target: Target[W]
     manifest: Mapping[str, object]
 
-    async def write(self, applier: Applier, behalf: Behalf) -> None:
+    async def write(self, applier: Applier, behalf: Behalf) -> Written:
         """Create or change it, unless it is as wanted."""
         try:
-            await applier.apply(self.target, self.manifest, behalf)
+            return await applier.apply(self.target, self.manifest, behalf)
         except WaitForEvent as error:
             holder = self.target.cache.get(self._key)
             if holder is not None and holder.metadata.deletion_timestamp is not None:
@@ -155,6 +156,7 @@ class Wanted(Generic[W]):
                 # No event will report that it is gone, so the write is retried.
                 raise
             await applier.reclaim(self.target, self.manifest, found, behalf)
+            return Written.APPLIED
 
     def _is_of_namesake(self, holder: Watched) -> bool:
         """Tell whether an object belongs to a former owner of the same kind and name."""
@@ -191,6 +193,9 @@ class Unwanted(Generic[W]):
     async def remove(self, applier: Applier, behalf: Behalf) -> None:
         """Delete it by UID."""
         await applier.delete(self.target, self.observed, behalf)
+
+    def __str__(self) -> str:
+        return f"{self.target.resource.kind} {self.observed.metadata.name}"
 
 
 def unwanted(target: Target[W], owner: Owner, wanted: Iterable[str]) -> list[Unwanted[W]]:
@@ -272,10 +277,12 @@ class ChildWriter:
         """
         taken: list[str] = []
         later: list[Exception] = []
+        events = ChildEvents()
 
         async def write(child: Write) -> None:
             try:
-                await child.write(self._applier, behalf)
+                if await child.write(self._applier, behalf) is Written.CREATED:
+                    events.created(str(child))
             except NotOurs:
                 taken.append(str(child))
             except Conflict as error:
@@ -286,6 +293,7 @@ class ChildWriter:
 
         async def remove(child: Removal) -> None:
             await child.remove(self._applier, behalf)
+            events.deleted(str(child))
 
         with reporting_refusals(self._context, report):
             # takewhile: manifests that are no longer wanted are not even created.
@@ -294,6 +302,7 @@ class ChildWriter:
             await slow_start(
                 unwanted, only_while(still, remove), limit=self._parallel, first=AT_ONCE
             )
+            events.record(self._context, report.event_about)
             if not still():
                 raise WaitForEvent(f"{behalf.key} has changed while its children were written")
             if taken:

@@ -7,24 +7,27 @@ that the pod does not count as lost, and is counted by its reason.
 """
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core_operator.context import CoreContext
 from core_operator.plan.layout.expansion import clique_named
 from core_operator.plan.min_available import breaks_group_min_available, breaks_min_available
+from core_operator.state.caches import GANGS, SETS
 from core_operator.state.update_turns import Updates
 from core_operator.state.view import View
-from core_operator.writes.child_writer import AT_ONCE, Unwanted
+from core_operator.writes.child_writer import AT_ONCE, Unwanted, unwanted
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
-from shared_api.models import PodClique, PodCliqueSet
+from shared_api.models import PodClique, PodCliqueSet, PodGang
 from shared_api.runtime.applying.applied_fields import Applied
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.reconciling.outcome import WaitForEvent
 from shared_api.runtime.reconciling.slowstart import slow_start
+from shared_api.runtime.watching.owners import identity
 
 
 class MinAvailableExemption(enum.StrEnum):
@@ -40,6 +43,12 @@ class MinAvailableExemption(enum.StrEnum):
     """The scheduler needs the whole gang again; the plan of the release names its pods."""
     BIND_TIMEOUT = "BindTimeout"
     """The minimum of the gang was not bound in time; only `give_back` uses it."""
+    JOB_RESTARTED = "JobRestarted"
+    """A pod of the gang failed, and the gang starts again; only pods of earlier attempts are deleted."""
+    JOB_ENDED = "JobEnded"
+    """The jobs of the gang are done or have failed for good; pods that ended stay."""
+    GANG_MOVED = "GangMoved"
+    """The gang goes to another backend instance; only `withdraw` uses it, on pods without a node."""
     FIELDS_DROPPED = "FieldsDropped"
     """The API server dropped fields of a pod that was just created; it has never been ungated."""
 
@@ -102,6 +111,16 @@ class PodWriter:
         await self._delete(unbound, reason, behalf, only_unchanged=True)
         await self._delete([pod for pod in pods if pod.is_bound], reason, behalf)
 
+    async def withdraw(self, pods: Sequence[Pod], behalf: Behalf) -> None:
+        """Delete the ungated pods of a gang that leaves its backend.
+
+        A gate cannot be put back, so the next backend needs new pods. If one of them was bound
+        meanwhile, this raises: a gang with a bound pod stays.
+        """
+        if any(pod.is_bound for pod in pods):
+            raise WaitForEvent("a pod of a gang that leaves its backend was bound")
+        await self._delete(pods, MinAvailableExemption.GANG_MOVED, behalf, only_unchanged=True)
+
     async def _delete(
         self,
         pods: Iterable[Pod],
@@ -123,6 +142,34 @@ class PodWriter:
         await slow_start(pods, delete, limit=parallel, first=AT_ONCE)
 
 
+@dataclass(slots=True)
+class GangRemoval:
+    """A PodGang that should not exist; it is deleted with the first of its PodCliques.
+
+    It must not outlive its pods: tools would count a gang that has none.
+    """
+
+    gang: Unwanted[Applied[PodGang]]
+    _is_sent: bool = False
+
+    async def remove(self, applier: Applier, behalf: Behalf) -> None:
+        """Delete it by UID, once."""
+        if not self._is_sent:
+            self._is_sent = True
+            await self.gang.remove(applier, behalf)
+
+    def __str__(self) -> str:
+        return str(self.gang)
+
+
+def unwanted_gangs(context: CoreContext, pcs: PodCliqueSet) -> dict[str, GangRemoval]:
+    """Return the PodGangs that a set no longer has, by name."""
+    target = Target(GANGS, context.view.caches.gangs)
+    wanted = (gang.name for gang in context.view.expansion(pcs).gangs)
+    found = unwanted(target, identity(SETS, pcs), wanted)
+    return {one.observed.metadata.name: GangRemoval(one) for one in found}
+
+
 @dataclass(frozen=True, slots=True)
 class PodCliqueRemoval:
     """A PodClique that should not exist, and its pods.
@@ -134,13 +181,21 @@ class PodCliqueRemoval:
 
     context: CoreContext
     clique: Unwanted[Applied[PodClique]]
+    gangs: Mapping[str, "GangRemoval"]
+    """The PodGangs that should not exist, by name."""
 
     async def remove(self, applier: Applier, behalf: Behalf) -> None:
-        """Delete the PodClique first, so that its pods are not replaced, then its pods."""
+        """Delete the PodClique, so that its pods are not replaced, then its PodGang and its pods."""
         pods = [p for p in self.context.view.pods_of(self.clique.observed.object) if p.is_live]
         await self.clique.remove(applier, behalf)
+        labels = self.clique.observed.metadata.labels
+        if (gang := self.gangs.get(labels.get(names.LABEL_PODGANG, ""))) is not None:
+            await gang.remove(applier, behalf)
         writer = PodWriter(self.context, applier)
         await writer.delete_exempt(pods, MinAvailableExemption.PODCLIQUE_DELETED, behalf)
+
+    def __str__(self) -> str:
+        return str(self.clique)
 
 
 def would_break_minimum(

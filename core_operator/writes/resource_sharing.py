@@ -42,7 +42,7 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from shared_api.models import JsonObject, KubeObject, PodClique, PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.applying.applier import Applier
-from shared_api.runtime.applying.targets import Behalf, Target
+from shared_api.runtime.applying.targets import Behalf, Target, Written
 from shared_api.runtime.reconciling.outcome import Terminal, WaitForEvent
 from shared_api.runtime.watching.owners import Owner, controller_of, identity
 
@@ -55,12 +55,12 @@ class _Relabel:
     observed: PartialObject
     labels: Mapping[str, str]
 
-    async def write(self, applier: Applier, behalf: Behalf) -> None:
+    async def write(self, applier: Applier, behalf: Behalf) -> Written:
         """Restore the labels."""
         body: JsonObject = {
             "metadata": {"uid": self.observed.metadata.uid, "labels": {**self.labels}}
         }
-        await applier.patch(self.target, self.observed, Patch(body), behalf)
+        return await applier.patch(self.target, self.observed, Patch(body), behalf)
 
 
 class Sharing:

@@ -3,8 +3,8 @@
 A ControllerRevision stores the templates and the hashes that they were given. Templates that equal
 stored ones keep the stored hashes, so an upgrade with another hash function replaces no pod. A
 revision without hashes has those of the algorithm that it names. Only unknown templates get new
-hashes. A replica of a scaling group is replaced as a whole, so the hash
-of its cliques covers all templates of the group.
+hashes. An update replaces a replica of a scaling group as a whole, so the hash of its cliques covers
+all templates of the group. With OnDelete it covers only the template of the clique.
 """
 
 import json
@@ -122,6 +122,9 @@ def _replaced_together(pcs: PodCliqueSet) -> dict[str, tuple[str, ...]]:
     template = pcs.spec.template
     known = {clique.name for clique in template.cliques}
     together: dict[str, tuple[str, ...]] = {name: (name,) for name in known}
+    if not pcs.spec.updates_automatically:
+        # Users delete pods one by one: a clique that did not change is not outdated.
+        return together
     for group in template.pod_clique_scaling_groups:
         members = tuple(sorted(name for name in group.clique_names if name in known))
         together |= dict.fromkeys(members, members)

@@ -7,7 +7,7 @@ belongs to. Label builders return a new dict each time. Callers merge template l
 from collections.abc import Mapping
 
 from shared_api import names
-from shared_api.models import JsonObject, KubeObject, OwnerReference, PodClique
+from shared_api.models import JsonObject, KubeObject, OwnerReference, PodClique, PodCliqueSet
 
 _LAST_APPLIED_PREFIX = "kubectl.kubernetes.io/"
 
@@ -170,3 +170,18 @@ def controlled_by(owner: KubeObject) -> JsonObject:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def with_protection(pcs: PodCliqueSet, manifest: JsonObject) -> JsonObject:
+    """Return a child's manifest; without protection if the set asks for that, as in Grove.
+
+    Policies see only the child, so its annotation repeats that of the set.
+    """
+    key = names.ANNOTATION_DISABLE_PROTECTION
+    if pcs.metadata.annotations.get(key) != "true":
+        return manifest
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, dict)
+    own = metadata.get("annotations")
+    annotations: JsonObject = {**(own if isinstance(own, dict) else {}), key: "true"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -63,14 +63,15 @@ def revision_number(
     return max(existing.values(), default=0) + 1 if stored is None else stored
 
 
-def revision_manifest(pcs: PodCliqueSet, number: int = 1, hashes: str = "") -> JsonObject:
+def revision_manifest(
+    pcs: PodCliqueSet, number: int = 1, hashes: str = "", digest: str | None = None
+) -> JsonObject:
     """Return the ControllerRevision of the set's templates; its data is what the user wrote.
 
-    `hashes` is the annotation with the hashes that the templates were given.
+    `hashes` is the annotation with the hashes that the templates were given, `digest` that of all.
     """
     data = _templates(pcs)
-    digest = revision_hash(pcs)
-    name = naming.revision_name(pcs.metadata.name, digest)
+    name = naming.revision_name(pcs.metadata.name, digest or revision_hash(pcs))
     metadata: JsonObject = {
         "name": name,
         "namespace": pcs.metadata.namespace,

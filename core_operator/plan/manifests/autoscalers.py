@@ -4,6 +4,7 @@ An autoscaler has the full name of its target and is owned by the set. A target 
 gets the size that its autoscaler last wanted, within the current bounds.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -24,12 +25,23 @@ from shared_api.models import (
     PodCliqueSet,
 )
 
+_AMBIGUOUS = "AmbiguousSelector"
+_OTHERS = re.compile(r"[a-z0-9][-a-z0-9.]*/[a-z0-9][-a-z0-9.]*")
+
+
+class AutoscalerCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What keeps an autoscaler from scaling."""
+
+    reason: str = ""
+    message: str = ""
+
 
 class AutoscalerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Sizes that the autoscaler reports; 0 until it has found its target."""
 
     current_replicas: int = 0
     desired_replicas: int = 0
+    conditions: tuple[AutoscalerCondition, ...] = ()
 
 
 class Autoscaler(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +49,17 @@ class Autoscaler(msgspec.Struct, frozen=True, gc=False):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     status: AutoscalerStatus = AutoscalerStatus()
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Return the other autoscalers of the same pods, as Kubernetes reports them."""
+        for condition in self.status.conditions:
+            if condition.reason == _AMBIGUOUS:
+                _, _, listed = condition.message.partition("multiple HPAs: ")
+                found = sorted(_OTHERS.findall(listed))
+                own = f"{self.metadata.namespace}/{self.metadata.name}"
+                return tuple(name for name in found if name != own)
+        return ()
 
 
 class Autoscaled(NamedTuple):
@@ -78,6 +101,19 @@ def remembered_size(
     return min(max(last, lowest), config.max_replicas) if last else replicas
 
 
+def rival_autoscalers(found: Iterable[Autoscaler]) -> str:
+    """Return which other autoscalers scale the same pods, and what to do; empty if none does."""
+    for autoscaler in sorted(found, key=lambda one: one.metadata.name):
+        if rivals := autoscaler.rivals:
+            namespace, _, name = rivals[0].partition("/")
+            return (
+                f"HorizontalPodAutoscaler {autoscaler.metadata.name} does not scale: the same pods are"
+                f" scaled by {', '.join(rivals)}. Delete one of them: kubectl -n {namespace} delete hpa"
+                f" {name}"
+            )
+    return ""
+
+
 def remembered_groups(pcs: PodCliqueSet, found: Iterable[Autoscaler]) -> dict[str, int]:
     """Return the sizes of scaling groups by full name, as far as these autoscalers have them."""
     known = {autoscaler.metadata.name: autoscaler for autoscaler in found}
@@ -107,18 +143,21 @@ def _autoscaler(pcs: PodCliqueSet, scaled: Autoscaled) -> JsonObject:
     }
     if config.metrics:
         spec["metrics"] = [*config.metrics]
-    return {
-        "apiVersion": HPAS.api_version,
-        "kind": HPAS.kind,
-        "metadata": {
-            "name": target,
-            "namespace": pcs.metadata.namespace,
-            "labels": {
-                **naming.set_labels(pcs.metadata.name),
-                names.LABEL_APP_NAME: target,
-                names.LABEL_COMPONENT: names.COMPONENT_HPA,
+    return naming.with_protection(
+        pcs,
+        {
+            "apiVersion": HPAS.api_version,
+            "kind": HPAS.kind,
+            "metadata": {
+                "name": target,
+                "namespace": pcs.metadata.namespace,
+                "labels": {
+                    **naming.set_labels(pcs.metadata.name),
+                    names.LABEL_APP_NAME: target,
+                    names.LABEL_COMPONENT: names.COMPONENT_HPA,
+                },
+                "ownerReferences": [naming.controller_reference(pcs).manifest()],
             },
-            "ownerReferences": [naming.controller_reference(pcs).manifest()],
+            "spec": spec,
         },
-        "spec": spec,
-    }
+    )

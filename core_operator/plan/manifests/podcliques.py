@@ -55,7 +55,8 @@ def starts_after(pcs: PodCliqueSet, instance: CliqueInstance) -> tuple[str, ...]
     """Return full names of the PodCliques that must be ready before this one starts.
 
     The order applies within a gang. In a base gang, a parent in a scaling group means all its
-    replicas in the base gang. In a scaled gang only parents in the same group replica count.
+    replicas in the base gang. In a scaled gang only parents in the same group replica count: with
+    InOrder a clique whose predecessor in the template is outside the group waits for nothing.
     """
     if pcs.spec.template.clique_startup_type is CliqueStartupType.ANY_ORDER:
         return ()
@@ -67,7 +68,7 @@ def starts_after(pcs: PodCliqueSet, instance: CliqueInstance) -> tuple[str, ...]
         for name in config.clique_names
     }
     found: list[str] = []
-    for parent in _parents(pcs, instance.template, within=None):
+    for parent in _parents(pcs, instance.template):
         found.extend(_base_names(pcs, instance.pcs_index, parent, group_of.get(parent)))
     return tuple(found)
 
@@ -115,12 +116,15 @@ def _manifest(
     annotations = template_annotations(instance.template)
     if annotations:
         metadata["annotations"] = {**annotations}
-    return {
-        "apiVersion": PodClique.API_VERSION,
-        "kind": PodClique.KIND,
-        "metadata": metadata,
-        "spec": spec,
-    }
+    return naming.with_protection(
+        pcs,
+        {
+            "apiVersion": PodClique.API_VERSION,
+            "kind": PodClique.KIND,
+            "metadata": metadata,
+            "spec": spec,
+        },
+    )
 
 
 def _spec(pcs: PodCliqueSet, instance: CliqueInstance, live_replicas: int | None) -> JsonObject:
@@ -145,11 +149,9 @@ def _pod_spec(pcs: PodCliqueSet, instance: CliqueInstance) -> JsonObject:
     return {**pod_spec, "priorityClassName": of_set} if of_set else pod_spec
 
 
-def _parents(
-    pcs: PodCliqueSet, clique: PodCliqueTemplateSpec, within: tuple[str, ...] | None
-) -> tuple[str, ...]:
-    """Return the cliques directly before one, among those of a group if given."""
-    order = [c.name for c in pcs.spec.template.cliques if within is None or c.name in within]
+def _parents(pcs: PodCliqueSet, clique: PodCliqueTemplateSpec) -> tuple[str, ...]:
+    """Return the cliques directly before one."""
+    order = [c.name for c in pcs.spec.template.cliques]
     if pcs.spec.template.clique_startup_type is CliqueStartupType.EXPLICIT:
         return tuple(name for name in clique.spec.starts_after if name in order)
     place = order.index(clique.name)
@@ -160,8 +162,9 @@ def _scaled_parents(pcs: PodCliqueSet, instance: CliqueInstance) -> Iterator[str
     group, index = instance.group, instance.group_index
     if group is None or index is None:
         return
-    for parent in _parents(pcs, instance.template, within=group.config.clique_names):
-        yield naming.group_podclique_name(group.name, index, parent)
+    for parent in _parents(pcs, instance.template):
+        if parent in group.config.clique_names:
+            yield naming.group_podclique_name(group.name, index, parent)
 
 
 def _base_names(

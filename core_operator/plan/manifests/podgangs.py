@@ -74,12 +74,15 @@ def gang_manifest(
         ]
     if priority_class := _priority_class(pcs):
         spec["priorityClassName"] = priority_class
-    return {
-        "apiVersion": PodGang.API_VERSION,
-        "kind": PodGang.KIND,
-        "metadata": metadata,
-        "spec": spec,
-    }
+    return naming.with_protection(
+        pcs,
+        {
+            "apiVersion": PodGang.API_VERSION,
+            "kind": PodGang.KIND,
+            "metadata": metadata,
+            "spec": spec,
+        },
+    )
 
 
 def _priority_class(pcs: PodCliqueSet) -> str | None:

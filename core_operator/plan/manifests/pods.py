@@ -29,6 +29,7 @@ from shared_api.models import (
 )
 
 _KUBECTL_PREFIX = "kubectl.kubernetes.io/"
+_OF_PODCLIQUE = frozenset({names.ANNOTATION_TOPOLOGY_NAME, names.ANNOTATION_HANDOVER})
 _PREPARED_FIELDS = (
     *(field.alias or name for name, field in PodSpecPatch.model_fields.items()),
     "resourceClaims",
@@ -52,6 +53,8 @@ def pod_manifest(
         names.LABEL_PODGANG: gang.name,
         names.LABEL_SCHEDULER_BACKEND: gang.backend,
     }
+    if new.attempt:
+        labels[names.LABEL_ATTEMPT] = str(new.attempt)
     annotations = {
         **{k: v for k, v in podclique.metadata.annotations.items() if _is_carried_over(k)},
         **_substituted(patch.annotations, values),
@@ -107,9 +110,7 @@ def _selectable(podclique: PodClique) -> dict[str, str]:
 
 def _is_carried_over(annotation: str) -> bool:
     # kubectl's annotation contains the whole PodClique.
-    return annotation != names.ANNOTATION_TOPOLOGY_NAME and not annotation.startswith(
-        _KUBECTL_PREFIX
-    )
+    return annotation not in _OF_PODCLIQUE and not annotation.startswith(_KUBECTL_PREFIX)
 
 
 def _grove_spec(podclique: PodClique, new: NewPod, namespace: str, gate: str) -> JsonObject:

@@ -21,16 +21,19 @@ def scaling_group(pcs: PodCliqueSet, group: GroupInstance) -> JsonObject:
     annotations = _annotations(pcs, group)
     if annotations:
         metadata["annotations"] = {**annotations}
-    return {
-        "apiVersion": PodCliqueScalingGroup.API_VERSION,
-        "kind": PodCliqueScalingGroup.KIND,
-        "metadata": metadata,
-        "spec": {
-            "replicas": group.replicas,
-            "minAvailable": group.config.min_available,
-            "cliqueNames": [*group.config.clique_names],
+    return naming.with_protection(
+        pcs,
+        {
+            "apiVersion": PodCliqueScalingGroup.API_VERSION,
+            "kind": PodCliqueScalingGroup.KIND,
+            "metadata": metadata,
+            "spec": {
+                "replicas": group.replicas,
+                "minAvailable": group.config.min_available,
+                "cliqueNames": [*group.config.clique_names],
+            },
         },
-    }
+    )
 
 
 def _annotations(pcs: PodCliqueSet, group: GroupInstance) -> dict[str, str]:

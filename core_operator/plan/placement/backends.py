@@ -9,7 +9,7 @@ scheduling instead. A schedulerName without a record is an error: the default's 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
@@ -32,6 +32,19 @@ class RegisteredBackend:
     """Why core does not use the record; such a backend is never chosen."""
     registered: datetime | None = None
     """When the record was created."""
+    unavailable_because: str = names.REASON_BACKEND_UNAVAILABLE
+    """The reason word for `unavailable_reason`."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the record."""
+    since: datetime | None = None
+    """Since when it is available, or down."""
+    was_down: bool = False
+    """Whether it has been down since it was registered."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of backend that it is an instance of."""
+        return self.record.kind or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +67,7 @@ class _Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flaw:
+class Flaw:
     """Why a backend cannot have the gang."""
 
     reason: str
@@ -82,7 +95,7 @@ def choose(
     if choice.backend == current and choice.reason != names.REASON_UNSUPPORTED:
         return choice
     # The backend had the capabilities at the release; only its health may have changed.
-    scheduler = _scheduler_name(pcs, backends.get(current))
+    scheduler = scheduler_name(pcs, backends.get(current))
     flaw = _flaw(current, frozenset(), backends)
     if flaw is not None:
         return Choice(current, scheduler, ok=False, reason=flaw.reason, message=flaw.text)
@@ -98,10 +111,10 @@ def _preferred(
     current: str | None,
 ) -> Choice:
     candidates = _candidates(pcs, backends, default)
-    if isinstance(candidates, _Flaw):
-        scheduler = _scheduler_name(pcs, None)
+    if isinstance(candidates, Flaw):
+        scheduler = scheduler_name(pcs, None)
         return Choice(None, scheduler, ok=False, reason=candidates.reason, message=candidates.text)
-    flaws: dict[str, _Flaw] = {}
+    flaws: dict[str, Flaw] = {}
     for name in candidates.names:
         flaw = _flaw(name, needs, backends)
         if flaw is None:
@@ -111,14 +124,14 @@ def _preferred(
 
 
 def _selected(
-    pcs: PodCliqueSet, backend: RegisteredBackend, source: str, flaws: Mapping[str, _Flaw]
+    pcs: PodCliqueSet, backend: RegisteredBackend, source: str, flaws: Mapping[str, Flaw]
 ) -> Choice:
     message = f"backend '{backend.name}' by {source}{_caveat(backend)}"
     if flaws:
         message += f"; passed over: {'; '.join(flaw.text for flaw in flaws.values())}"
     return Choice(
         backend.name,
-        _scheduler_name(pcs, backend),
+        scheduler_name(pcs, backend),
         ok=True,
         reason=names.REASON_SELECTED,
         message=message,
@@ -128,7 +141,7 @@ def _selected(
 def _refused(
     pcs: PodCliqueSet,
     backends: Mapping[str, RegisteredBackend],
-    flaws: Mapping[str, _Flaw],
+    flaws: Mapping[str, Flaw],
     current: str | None,
 ) -> Choice:
     """Return the choice without a usable candidate: the current backend, else the first known."""
@@ -141,7 +154,7 @@ def _refused(
         message += f"; known: {', '.join(used) or 'none'}"
     return Choice(
         chosen,
-        _scheduler_name(pcs, backends.get(named)),
+        scheduler_name(pcs, backends.get(named)),
         ok=False,
         reason=flaws[named].reason,
         message=message,
@@ -150,25 +163,27 @@ def _refused(
 
 def _flaw(
     name: str, needs: frozenset[str], backends: Mapping[str, RegisteredBackend]
-) -> _Flaw | None:
+) -> Flaw | None:
     backend = backends.get(name)
     if backend is None:
-        return _Flaw(names.REASON_BACKEND_UNKNOWN, f"no backend '{name}'")
+        return Flaw(names.REASON_BACKEND_UNKNOWN, f"no backend '{name}'")
     if backend.refusal:
         text = f"backend '{name}' is not accepted: {backend.refusal}"
-        return _Flaw(names.REASON_BACKEND_UNKNOWN, text)
-    missing = sorted(needs.difference(_abilities(backend)))
+        return Flaw(names.REASON_BACKEND_UNKNOWN, text)
+    missing = sorted(needs.difference(abilities_of(backend)))
     # Before availability: a backend that comes back still lacks the capability.
     if missing:
         text = f"backend '{name}' does not support: {', '.join(missing)}"
-        return _Flaw(names.REASON_UNSUPPORTED, text)
+        return Flaw(names.REASON_UNSUPPORTED, text)
     if not backend.available:
-        text = f"backend '{name}' is unavailable: {backend.unavailable_reason}"
-        return _Flaw(names.REASON_BACKEND_UNAVAILABLE, text)
+        reason = backend.unavailable_because
+        state = "down" if reason == names.REASON_BACKEND_UNAVAILABLE else "not ready"
+        text = f"backend '{name}' is {state}: {backend.unavailable_reason}"
+        return Flaw(reason, text)
     return None
 
 
-def _abilities(backend: RegisteredBackend) -> frozenset[str]:
+def abilities_of(backend: RegisteredBackend) -> frozenset[str]:
     """Return the capabilities; what stands in for gang scheduling counts as such."""
     listed = frozenset(backend.record.capabilities)
     return listed | {names.CAPABILITY_GANG} if _caveat(backend) else listed
@@ -188,12 +203,12 @@ def _caveat(backend: RegisteredBackend) -> str:
 
 def _candidates(
     pcs: PodCliqueSet, backends: Mapping[str, RegisteredBackend], default: str
-) -> _Candidates | _Flaw:
+) -> _Candidates | Flaw:
     annotation = pcs.metadata.annotations.get(names.ANNOTATION_SCHEDULER_BACKEND, "")
     listed = tuple(dict.fromkeys(name for part in annotation.split(",") if (name := part.strip())))
     if listed:
         return _Candidates(listed, f"annotation {names.ANNOTATION_SCHEDULER_BACKEND}")
-    schedulers = _schedulers(pcs)
+    schedulers = schedulers_of(pcs)
     if not schedulers:
         return _Candidates((default,), "default")
     backend_of = {scheduler: _backend_for(scheduler, backends) for scheduler in schedulers}
@@ -202,14 +217,14 @@ def _candidates(
     quoted = ", ".join(f"'{scheduler}'" for scheduler in unknown or schedulers)
     if unknown:
         text = f"no backend has schedulerName {quoted}; known: {_known(backends)}"
-        return _Flaw(names.REASON_BACKEND_UNKNOWN, text)
+        return Flaw(names.REASON_BACKEND_UNKNOWN, text)
     if len(found) > 1:
         text = f"cliques name schedulers of different backends: {quoted} of {', '.join(found)}"
-        return _Flaw(names.REASON_SCHEDULERS_DISAGREE, text)
+        return Flaw(names.REASON_SCHEDULERS_DISAGREE, text)
     return _Candidates((found[0],), f"schedulerName {quoted}")
 
 
-def _schedulers(pcs: PodCliqueSet) -> tuple[str, ...]:
+def schedulers_of(pcs: PodCliqueSet) -> tuple[str, ...]:
     """Return the schedulers that cliques name; a clique without one follows the others."""
     found = (clique.spec.pod_spec.get("schedulerName") for clique in pcs.spec.template.cliques)
     return tuple(sorted({name for name in found if isinstance(name, str) and name}))
@@ -236,14 +251,19 @@ def outranked(name: str, backends: Mapping[str, RegisteredBackend]) -> str:
     return ", ".join(f"{one} ({by})" for one, by in winners.items() if by not in (name, None))
 
 
+def serves(backend: RegisteredBackend, scheduler: str) -> bool:
+    """Return whether a backend serves a scheduler name."""
+    return any(_matches(scheduler, pattern) for pattern in backend.record.scheduler_names)
+
+
 def _matches(scheduler: str, pattern: str) -> bool:
     # In a record only `*` and `?` are special; fnmatch also has sets in brackets.
     return fnmatchcase(scheduler, pattern.replace("[", "[[]"))
 
 
-def _scheduler_name(pcs: PodCliqueSet, backend: RegisteredBackend | None) -> str:
+def scheduler_name(pcs: PodCliqueSet, backend: RegisteredBackend | None) -> str:
     """Return the scheduler name that the pods will have, as far as it is known."""
-    named = _schedulers(pcs)
+    named = schedulers_of(pcs)
     if backend is None:
         return named[0] if named else ""
     members = backend.record.preparation.members

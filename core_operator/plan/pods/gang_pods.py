@@ -1,14 +1,15 @@
 """The pods of a gang, group by group, as release and status count them.
 
 A pod counts for the PodClique that controls it, so a foreign pod with our labels is in no gang.
-It counts while it is live. An unbound pod that does not match its gang's preparation does not
-count, because it is about to be recreated.
+It counts while it is live; in a job also after it ended, until the next attempt. An unbound pod that
+does not match its gang's preparation does not count, because it is about to be recreated.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core_operator.plan.jobs.runs import SERVICE, Run
 from core_operator.plan.pods.preparation import preparation_of
 from shared_api import names
 from shared_api.kube.pods import Pod
@@ -24,7 +25,10 @@ class GroupPods:
     wanted: int | None
     """Pods that should exist; None if the PodClique does not exist."""
     live: tuple[Pod, ...]
+    """In a job with the pods that ended in the present attempt."""
     referenced: frozenset[str]
+    gone: int = 0
+    """Indexes of a job that are done and whose pods do not exist any more."""
 
     @property
     def bound(self) -> int:
@@ -35,6 +39,21 @@ class GroupPods:
     def is_scheduled(self) -> bool:
         """Return whether the minimum is bound."""
         return self.bound >= self.minimum
+
+    @property
+    def ready(self) -> int:
+        """Count the pods that are ready, or succeeded in a job."""
+        return sum(pod.is_ready or pod.has_succeeded for pod in self.live)
+
+    def required(self, minimum: int) -> int:
+        """Return how many pods its scheduler must find capacity for, of a minimum in the PodClique.
+
+        Schedulers forget pods that ended. A pod that is replaced in a job that is partly done would
+        wait for them, so it needs only the others.
+        """
+        done = self.gone + sum(pod.has_succeeded for pod in self.live)
+        is_whole = self.wanted is None or self.bound >= self.wanted
+        return minimum if is_whole or not done else max(1, minimum - done)
 
     def has_ungated(self, gate: str) -> bool:
         """Return whether a pod is without this gate."""
@@ -70,29 +89,38 @@ def gang_groups(
     pods: Sequence[Pod],
     cliques: Mapping[str, PodClique],
     record: SchedulerBackendSpec | None = None,
+    runs: Mapping[str, Run] | None = None,
 ) -> tuple[GroupPods, ...]:
     """Return the groups of a gang, in its order; `cliques` are its PodCliques by name.
 
-    `record` is that of its backend. Without it the wanted preparation is unknown.
+    `record` is that of its backend. Without it the wanted preparation is unknown. `runs` are the
+    attempts of PodCliques by name, in a set with jobs.
     """
     by_owner: dict[str, list[Pod]] = {}
     for pod in pods:
         owner = pod.metadata.controller
-        if owner is not None and pod.is_live:
+        if owner is not None:
             by_owner.setdefault(owner.uid, []).append(pod)
 
     def of(group: PodGroup) -> GroupPods:
         clique = cliques.get(group.name)
-        live = by_owner.get(clique.metadata.uid or "", []) if clique is not None else []
+        run = (runs or {}).get(group.name, SERVICE)
+        owned = by_owner.get(clique.metadata.uid or "", []) if clique is not None else []
+        live = [pod for pod in owned if run.counts(pod)]
+        gone = len(run.done.difference(pod.index for pod in live)) if run.done else 0
         if clique is not None and not all(pod.is_bound for pod in live):
             wanted = preparation_of(gang, record, group.name, clique.spec.minimum)
             live = [pod for pod in live if wanted.matches(pod)]
         return GroupPods(
             name=group.name,
-            minimum=group.min_replicas,
-            wanted=clique.spec.replicas if clique is not None else None,
+            # An index that is done needs no pod any more.
+            minimum=min(group.min_replicas, clique.spec.minimum - gone)
+            if clique is not None and gone
+            else group.min_replicas,
+            wanted=clique.spec.replicas - gone if clique is not None else None,
             live=tuple(live),
             referenced=frozenset(reference.name for reference in group.pod_references),
+            gone=gone,
         )
 
     return tuple(map(of, gang.spec.podgroups))

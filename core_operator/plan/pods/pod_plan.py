@@ -2,19 +2,20 @@
 
 A pod is identified by its index, read from its label and never from its name. An index belongs to
 at most one live pod, and the replacement of a pod keeps it. Only pods that the PodClique controls
-are deleted. Scaling in deletes only pods at or above the minimum, because the scheduler knows those
-below as the gang. Neither the bound nor the ready pods become fewer than the minimum: a surplus
-pod that is needed for that stays until others are ready, even above `replicas`.
+are deleted. Scaling in deletes pods at or above the minimum, because the scheduler knows those below
+as the gang. Outdated pods below it go first where the backend treats all pods of a group equally.
+Neither the bound nor the ready pods become fewer than the minimum: a surplus pod that is needed for
+that stays until others are ready, even above `replicas`.
 
 A new pod's name follows from the PodClique, the index and the pods that had the index before.
 After a crash the same name is requested again and AlreadyExists is the answer. The replacement of
-a terminating pod has another name.
+a pod that terminates, or that was deleted by force, has another name.
 """
 
 import hashlib
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 
 from pydantic import JsonValue
 
@@ -26,6 +27,7 @@ from shared_api.models import PodClique
 # No vowels and no look-alikes, as in the names that the API server generates.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
+_NOTHING_GONE: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class NewPod:
 
     index: int
     name: str
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,14 @@ def owned_pods(podclique: PodClique, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         pod
         for pod in pods
         if (owner := pod.metadata.controller) is not None and owner.uid == uid and uid
+    )
+
+
+def is_settled(podclique: PodClique, pods: Sequence[Pod]) -> bool:
+    """Return whether each index below `replicas` has a bound pod; then preparation does not matter."""
+    size = podclique.spec.replicas
+    return len(pods) == size and all(
+        pod.is_bound and pod.index is not None and pod.index < size for pod in pods
     )
 
 
@@ -93,29 +104,43 @@ def plan_pods(
     min_available: int,
     preparation: Preparation,
     taken: Container[str] = (),
+    gone: Mapping[int, str] = _NOTHING_GONE,
 ) -> PodPlan:
     """Return which pods of a PodClique to create, to delete and to keep.
 
     `preparation` is what new pods are created with; unbound pods that do not match it are
-    recreated. `taken` are names of existing pods, including foreign ones.
+    recreated. `taken` are names of existing pods, including foreign ones. `gone` has the UID of the
+    last pod of an index that is gone. Pods of earlier attempts of a job are deleted apart from this
+    plan.
     """
-    owned = owned_pods(podclique, pods)
-    live = tuple(pod for pod in owned if pod.is_live)
+    run = preparation.run
+    owned = tuple(pod for pod in owned_pods(podclique, pods) if not run.is_obsolete(pod))
+    live = tuple(pod for pod in owned if run.counts(pod))
     if podclique.metadata.deletion_timestamp is not None:
         return PodPlan(create=(), delete=(), keep=live)
     ended = tuple(pod for pod in owned if pod.has_ended and not pod.metadata.is_terminating)
+    if run.ends:
+        ended = ()
     by_index = _one_per_index(pod for pod in live if not preparation.requires_recreation(pod))
     members = min(min_available, podclique.spec.replicas)
-    lacking = sum(index not in by_index for index in range(members))
-    excess = len(by_index) + lacking - podclique.spec.replicas
+    # Where all pods are equal to the backend, any of them makes up the minimum.
+    first = 0 if preparation.is_uniform else members
+    # An index that is done needs no pod, also if that of an earlier time was deleted.
+    done = run.done.difference(by_index)
+    lacking = sum(index not in by_index and index not in done for index in range(first))
+    excess = len(by_index) + len(done) + lacking - podclique.spec.replicas
     expendable: frozenset[int] = frozenset()
     if excess > 0:
         template_hash = podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
-        expendable = _expendable(by_index, excess, members, template_hash)
+        expendable = _expendable(by_index, excess, members, first, template_hash)
     keep = {index: pod for index, pod in by_index.items() if index not in expendable}
     kept = {pod.metadata.uid for pod in keep.values()}
+    # A missing member counts as missing even if surplus pods make up the number.
+    missing = max(podclique.spec.replicas - len(keep) - len(done), lacking, 0)
+    free = (index for index in count() if index not in keep and index not in done)
+    indexes = tuple(islice(free, missing))
     return PodPlan(
-        create=tuple(_new_pods(podclique, pods, keep, lacking, taken)),
+        create=tuple(_new_pods(podclique, pods, indexes, taken, gone, run.attempt)),
         delete=(*ended, *(pod for pod in live if pod.metadata.uid not in kept)),
         keep=tuple(keep.values()),
     )
@@ -146,21 +171,20 @@ def _seniority(pod: Pod) -> tuple[bool, bool, bool, str, str]:
 
 
 def _expendable(
-    pods: dict[int, Pod], excess: int, minimum: int, template_hash: str | None
+    pods: dict[int, Pod], excess: int, minimum: int, first: int, template_hash: str | None
 ) -> frozenset[int]:
-    """Return the indexes to delete, all of them at or above the minimum.
+    """Return the indexes to delete: those above the minimum, and of outdated pods from `first`.
 
     Unbound pods first, then unready ones, then those of another template, then the highest
     index. A pod stays if it is one of the last `minimum` that are bound or ready.
     """
+
+    def is_current(index: int) -> bool:
+        return pods[index].metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == template_hash
+
     order = sorted(
-        (index for index in pods if index >= minimum),
-        key=lambda index: (
-            pods[index].is_bound,
-            pods[index].is_ready,
-            pods[index].metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH) == template_hash,
-            -index,
-        ),
+        (i for i in pods if i >= minimum or (i >= first and not is_current(i))),
+        key=lambda i: (pods[i].is_bound, pods[i].is_ready, is_current(i), -i),
     )
     spare_bound = max(0, sum(pod.is_bound for pod in pods.values()) - minimum)
     spare_ready = max(0, sum(pod.is_ready for pod in pods.values()) - minimum)
@@ -178,24 +202,25 @@ def _expendable(
 def _new_pods(
     podclique: PodClique,
     pods: Sequence[Pod],
-    keep: Collection[int],
-    lacking: int,
+    indexes: Sequence[int],
     taken: Container[str],
+    gone: Mapping[int, str],
+    attempt: int,
 ) -> Iterator[NewPod]:
-    # A missing member counts as missing even if surplus pods make up the number.
-    missing = max(podclique.spec.replicas - len(keep), lacking)
-    if missing <= 0:
+    if not indexes:
         return
     predecessors: dict[int | None, list[str]] = {}
     for pod in owned_pods(podclique, pods):
         predecessors.setdefault(pod.index, []).append(pod.metadata.uid)
+    restarted = (f"attempt {attempt}",) if attempt else ()
     used = {pod.metadata.name for pod in pods}
-    free = (index for index in count() if index not in keep)
-    for index, _ in zip(free, range(missing), strict=False):
-        for name in _names(podclique, index, sorted(predecessors.get(index, ()))):
+    for index in indexes:
+        last = [gone[index]] if index in gone else []
+        before = (*sorted(predecessors.get(index, last)), *restarted)
+        for name in _names(podclique, index, before):
             if name not in used and name not in taken:
                 used.add(name)
-                yield NewPod(index, name)
+                yield NewPod(index, name, attempt)
                 break
 
 

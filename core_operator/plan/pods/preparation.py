@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 import msgspec
 from pydantic import JsonValue
 
+from core_operator.plan.jobs.runs import SERVICE, Run
 from core_operator.plan.placement.acceptance import patch_refusal
 from shared_api import names
 from shared_api.kube.pods import Pod
@@ -80,6 +81,13 @@ class Preparation:
     surplus_fields: JsonObject = field(default_factory=dict)
     """The fields that put a pod into its gang, with only the index left to substitute."""
     gang_uid: str = ""
+    run: Run = SERVICE
+    """The attempt of a job that the pods are part of."""
+
+    @property
+    def is_uniform(self) -> bool:
+        """Return whether the backend prepares members and surplus alike."""
+        return bool(self.members) and self.members == self.surplus
 
     def matches(self, pod: Pod) -> bool:
         """Return whether a pod was created with the wanted patch, or may stay without it."""

@@ -92,7 +92,7 @@ def clearance_patch(pod: Pod) -> JsonObject:
 
 
 def _has_started(group: GroupPods) -> bool:
-    return sum(pod.is_ready for pod in group.live) >= group.minimum
+    return group.ready >= group.minimum
 
 
 def _entries(spec: JsonObject, field: str) -> Iterator[JsonValue]:

@@ -1,9 +1,10 @@
 """Whether a PodClique is below its minimum, and when that terminates it.
 
-A clique is armed once its minimum was ready. From then on a breach starts a countdown, which is a
-condition of its own with the deadline. The countdown ends only after the minimum was met for a
-while, so a pod that is ready for a moment does not restart it. Nothing is counted during an
-update. After a termination the clique must be ready again before it is armed.
+A clique is armed once its minimum was scheduled, as in Grove: pods that crash from the beginning are
+recycled too. From then on a breach starts a countdown, which is a condition of its own with the
+deadline. The countdown ends only after the minimum was met for a while, so a pod that is ready for
+a moment does not restart it. Nothing is counted during an update. After a termination the minimum
+must be scheduled again before the clique is armed.
 
 The state is only in the conditions, so a restart loses nothing. The reason of MinAvailableBreached
 shows whether a clique is armed.
@@ -45,6 +46,8 @@ class Tolerance:
 
     delay: timedelta = timedelta(hours=4)
     is_updating: bool = False
+    is_unlimited: bool = False
+    """In a set with jobs: pods end, and failures restart the gang instead."""
 
     @property
     def recovery(self) -> timedelta:
@@ -112,19 +115,28 @@ def _breached(health: Health, tolerance: Tolerance, observation: Observation) ->
         return observation.condition(
             kind, holds=False, reason=names.REASON_SCALED_TO_ZERO, message="scaled to zero"
         )
+    if tolerance.is_unlimited:
+        return observation.condition(
+            kind, holds=False, reason=names.REASON_RUNS_TO_COMPLETION, message="part of a job"
+        )
     if tolerance.is_updating:
         return observation.condition(
             kind, holds=None, reason=names.REASON_UPDATE_IN_PROGRESS, message=message
         )
     holds = reason != names.REASON_SUFFICIENT_READY_PODS
-    if health.ready < minimum and not _is_armed(observation):
+    if not _is_armed(health, observation):
         reason = _unarmed_reason(observation)
     return observation.condition(kind, holds=holds, reason=reason, message=message)
 
 
-def _is_armed(observation: Observation) -> bool:
+def _is_armed(health: Health, observation: Observation) -> bool:
     if _is_terminated(observation):
-        return False
+        # Pods that are scheduled may be the terminated ones, whose deletion is not seen yet.
+        return health.ready >= health.minimum
+    return health.scheduled >= health.minimum or _was_armed(observation)
+
+
+def _was_armed(observation: Observation) -> bool:
     before = find(observation.previous, names.CONDITION_MIN_AVAILABLE_BREACHED)
     return before is not None and before.reason in _ARMED
 
@@ -147,7 +159,11 @@ def _counting_since(
         return None
     before = find(observation.previous, names.CONDITION_GANG_TERMINATION_PENDING)
     if breached.status == "True":
-        return breached.last_transition_time if before is None else before.last_transition_time
+        if before is not None:
+            return before.last_transition_time
+        # A breach from before the clique was armed does not count: terminated pods had it too.
+        now = observation.now.replace(microsecond=0)
+        return breached.last_transition_time if _was_armed(observation) else now
     if before is None or observation.now >= after(
         breached.last_transition_time, tolerance.recovery
     ):

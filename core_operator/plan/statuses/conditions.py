@@ -58,6 +58,8 @@ class Availability:
     message: str
     blocker: Blocker | None = None
     """An object may be ready without being complete."""
+    reason: str = names.CONDITION_READY
+    """The reason of Ready, if the object is ready."""
 
     def conditions(self, observation: Observation) -> tuple[Condition, ...]:
         """Return Ready, and Reconciling or Stalled if something is missing."""
@@ -67,7 +69,7 @@ class Availability:
         ready = observation.condition(
             names.CONDITION_READY,
             holds=self.ready,
-            reason=names.CONDITION_READY if self.ready or blocker is None else blocker.reason,
+            reason=self.reason if self.ready or blocker is None else blocker.reason,
             message=self.message,
         )
         if blocker is None:

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from core_operator.plan.jobs.cliques import clique_ending, done_indexes
+from core_operator.plan.jobs.indexes import to_text
+from core_operator.plan.jobs.runs import SERVICE, Run
 from core_operator.plan.layout import naming
 from core_operator.plan.pods.pod_plan import owned_pods
 from core_operator.plan.statuses.breach import Health, Tolerance, breach_conditions
 from core_operator.plan.statuses.conditions import Availability, Observation, rendered
+from core_operator.plan.statuses.jobs import ended, ending_conditions
 from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.reasons import Blocker, pods_blocker
 from core_operator.plan.statuses.update_progress import TargetRevision, clique_progress
@@ -41,6 +45,7 @@ class SetPolicy:
 
     tolerance: Tolerance = field(default_factory=Tolerance)
     revision: TargetRevision | None = None
+    run: Run = SERVICE
 
 
 def podclique_status(
@@ -52,7 +57,10 @@ def podclique_status(
     policy: SetPolicy = SetPolicy(),  # noqa: B008 - it is frozen
 ) -> JsonObject:
     """Return what core applies. `problem` is a current failure to create pods."""
-    live = tuple(pod for pod in owned_pods(podclique, pods) if pod.is_live)
+    run, owned = policy.run, owned_pods(podclique, pods)
+    live = tuple(pod for pod in owned if run.counts(pod))
+    done = done_indexes(podclique, owned, run)
+    ending = clique_ending(podclique, owned, run, done)
     own_hash = podclique.metadata.labels.get(names.LABEL_POD_TEMPLATE_HASH)
     wanted = policy.revision.template_hash if policy.revision is not None else None
     counts = _count(live, own_hash, wanted or own_hash)
@@ -64,13 +72,16 @@ def podclique_status(
         scheduled=counts.scheduled,
         serving=counts.scheduled - counts.failing,
     )
-    verdict = _verdict(podclique, live, gang, problem)
+    verdict = _verdict(podclique, live, gang, problem, done)
+    if (over := ending or run.ending) is not None:
+        verdict = ended(over)
     status: JsonObject = {
         "conditions": rendered(
             (
                 *verdict.conditions(observation),
                 _scheduled(podclique, counts, observation),
                 *breach_conditions(health, policy.tolerance, observation),
+                *ending_conditions(ending, observation),
             )
         ),
         "replicas": counts.replicas,
@@ -79,6 +90,7 @@ def podclique_status(
         "scheduleGatedReplicas": counts.gated,
         "scheduledReplicas": counts.scheduled,
         **last_errors(problem, verdict.blocker, before.last_errors, now),
+        **_job_fields(run, done),
     }
     if podclique.metadata.generation is not None:
         status["observedGeneration"] = podclique.metadata.generation
@@ -123,13 +135,27 @@ def _is_failing(pod: Pod) -> bool:
     return crashed or any(status.started and not status.ready for status in main)
 
 
+def _job_fields(run: Run, done: frozenset[int]) -> JsonObject:
+    fields: JsonObject = {"attempt": run.attempt} if run.with_jobs else {}
+    if done:
+        fields["completedIndexes"] = to_text(done)
+    return fields
+
+
 def _verdict(
-    podclique: PodClique, live: Sequence[Pod], gang: PodGang | None, problem: Blocker | None
+    podclique: PodClique,
+    live: Sequence[Pod],
+    gang: PodGang | None,
+    problem: Blocker | None,
+    done: frozenset[int],
 ) -> Availability:
     spec = podclique.spec
-    ready = sum(pod.is_ready for pod in live)
-    found = problem or pods_blocker(gang, live, spec.replicas)
+    ready = sum(pod.is_ready for pod in live) + len(done)
+    running = [pod for pod in live if not pod.has_ended] if done else live
+    found = problem or pods_blocker(gang, running, spec.replicas - len(done))
     message = f"{ready}/{spec.replicas} pods ready"
+    if done:
+        message = f"{message} or done, {len(done)} succeeded"
     if found is not None:
         # The blocker's message may begin with the same numbers.
         repeats = found.message.startswith(message)

@@ -14,20 +14,23 @@ from operator import attrgetter
 
 from pydantic import JsonValue
 
+from core_operator.plan.jobs.runs import ending_in
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.expansion import CliqueInstance, Expansion
 from core_operator.plan.statuses.conditions import Availability, Observation, find, rendered
+from core_operator.plan.statuses.jobs import ended
 from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.podgang import GangSummary
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason, most_urgent
-from core_operator.plan.statuses.scaling_group import is_available, is_updated
+from core_operator.plan.statuses.scaling_group import has_enough, is_available, is_updated
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, topology_condition
 from shared_api import names
 from shared_api.models import GangPhase, JsonObject, PodClique, PodCliqueSet, PodCliqueSetStatus
 
 LISTED_GANGS = 100
 EXPLAINED_GANGS = 10
+_WELL = frozenset({GangPhase.RUNNING, GangPhase.SUCCEEDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class SetState:
     problem: Blocker | None = None
     """A problem of the set itself."""
     topology: TopologyState = NO_TOPOLOGY
+    rivals: str = ""
+    """Which other autoscalers scale pods of the set, and what to do."""
 
 
 def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> JsonObject:
@@ -50,7 +55,8 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
     before = pcs.status or PodCliqueSetStatus()
     observation = Observation(now, before.conditions, pcs.metadata.generation)
     available, updated = _replicas(state.expansion, state.cliques)
-    verdict = _verdict(pcs, available, state)
+    ending = ending_in(before.conditions)
+    verdict = _verdict(pcs, available, state) if ending is None else ended(ending)
     conditions = [*verdict.conditions(observation)]
     if (topology := topology_condition(state.topology, observation)) is not None:
         conditions.append(topology)
@@ -76,27 +82,10 @@ def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[i
     # The expansion lists cliques replica by replica.
     for _, found in groupby(expansion.cliques, attrgetter("pcs_index")):
         instances = tuple(found)
-        if _has_enough(instances, cliques):
+        if has_enough(instances, cliques, is_available):
             available += 1
             updated += all(_is_current(instance, cliques) for instance in instances)
     return available, updated
-
-
-def _has_enough(instances: Sequence[CliqueInstance], cliques: Mapping[str, PodClique]) -> bool:
-    """Return whether all standalone cliques and the minimum of each group are available."""
-    replicas: dict[str, dict[int, bool]] = {}
-    minimum: dict[str, int] = {}
-    for instance in instances:
-        up = is_available(cliques.get(instance.name))
-        if instance.group is None:
-            if not up:
-                return False
-        else:
-            name, index = instance.group.name, instance.group_index or 0
-            minimum[name] = instance.group.minimum
-            of_group = replicas.setdefault(name, {})
-            of_group[index] = of_group.get(index, True) and up
-    return all(sum(of_group.values()) >= minimum[name] for name, of_group in replicas.items())
 
 
 def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> bool:
@@ -115,15 +104,20 @@ def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> b
 
 def _verdict(pcs: PodCliqueSet, available: int, state: SetState) -> Availability:
     waiting = [gang.blocker for gang in state.gangs if gang.blocker is not None]
-    found = state.problem or most_urgent(waiting) or _updating(pcs)
+    found = state.problem or most_urgent(waiting) or _rivals(state) or _updating(pcs)
     message = f"{available}/{pcs.spec.replicas} replicas available"
+    if state.problem is None and len(waiting) > 1:
+        message = f"{message}, {len(waiting)} gangs not running"
     if found is not None:
+        # Last: it ends with what to do.
         message = f"{message}; {found.message}"
-    others = len(waiting) - 1
-    if state.problem is None and others > 0:
-        message = f"{message} (and {others} more {'gang' if others == 1 else 'gangs'})"
     ready = state.problem is None and available >= pcs.spec.replicas
     return Availability(ready=ready, message=message, blocker=found)
+
+
+def _rivals(state: SetState) -> Blocker | None:
+    """Return a conflict of autoscalers: the pods run, and nothing changes their number."""
+    return Blocker(BlockingReason.AUTOSCALER_CONFLICT, state.rivals) if state.rivals else None
 
 
 def _updating(pcs: PodCliqueSet) -> Blocker | None:
@@ -135,7 +129,7 @@ def _updating(pcs: PodCliqueSet) -> Blocker | None:
 def _listed(
     before: PodCliqueSetStatus, gangs: Sequence[GangSummary], now: datetime
 ) -> list[JsonValue]:
-    ordered = sorted(gangs, key=lambda gang: gang.phase is GangPhase.RUNNING)[:LISTED_GANGS]
+    ordered = sorted(gangs, key=lambda gang: gang.phase in _WELL)[:LISTED_GANGS]
     explained = [gang.name for gang in ordered if gang.blocker is not None][:EXPLAINED_GANGS]
     previous = {gang.name: gang.conditions for gang in before.pod_gang_statuses}
     listed: list[JsonValue] = []

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core_operator.plan.bind_timeout import BindPlan
+from core_operator.plan.jobs.runs import Ending, JobOutcome, outcome_of
 from core_operator.plan.placement.backends import Choice
 from core_operator.plan.pods.gang_pods import GroupPods
 from core_operator.plan.pods.preparation import incarnation_of
 from core_operator.plan.release import Release, WaitingFor
 from core_operator.plan.statuses.conditions import Observation, find, rendered
+from core_operator.plan.statuses.jobs import ending_conditions
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason, gang_blocker
 from core_operator.plan.statuses.scaling_group import clique_blocker
 from shared_api import names
@@ -25,6 +27,7 @@ from shared_api.models import (
     GangPhase,
     JsonObject,
     MemberLost,
+    PlacementStatus,
     PodClique,
     PodGang,
     SchedulerBackendSpec,
@@ -41,6 +44,12 @@ _NOT_CREATED = frozenset(
 )
 
 
+_KEPT_AT_END = frozenset(
+    {names.CONDITION_BACKEND_SELECTED, names.CONDITION_INITIALIZED, names.CONDITION_RELEASED}
+)
+_PHASES = {JobOutcome.COMPLETED: GangPhase.SUCCEEDED, JobOutcome.FAILED: GangPhase.FAILED}
+
+
 @dataclass(frozen=True, slots=True)
 class GangSummary:
     """A gang as its PodCliqueSet reports it."""
@@ -50,13 +59,15 @@ class GangSummary:
     blocker: Blocker | None
 
 
-def podgang_status(
+def podgang_status(  # noqa: PLR0913 - all that the status is made of
     gang: PodGang,
     choice: Choice,
     record: SchedulerBackendSpec | None,
     release: Release | None,
     now: datetime,
     binding: BindPlan | None = None,
+    *,
+    placement: PlacementStatus | None = None,
 ) -> JsonObject:
     """Return what core applies; without a record there is no release and no bind timeout."""
     previous = gang.status.conditions if gang.status is not None else ()
@@ -69,7 +80,49 @@ def podgang_status(
     if binding is not None:
         attempt = binding.attempt
     fields: JsonObject = {} if attempt is None else {"bindAttempt": attempt.manifest()}
+    if placement is not None:
+        fields["placement"] = placement.manifest()
+    if (blocker := _core_blocker(conditions, previous)) is not None:
+        fields["coreBlocker"] = blocker
     return {"conditions": rendered(conditions), **_incarnations(gang, record, release), **fields}
+
+
+def _core_blocker(
+    conditions: Sequence[Condition], previous: Sequence[Condition]
+) -> JsonObject | None:
+    """Return the first of core's conditions that is not True, for `kubectl get`.
+
+    It follows from the conditions, so it costs no write of its own. A gang that its backend refuses
+    waits for that backend's condition, whatever pods it has.
+    """
+    blocking = next((found for found in conditions if found.status != "True"), None)
+    if blocking is None or (
+        blocking.type != names.CONDITION_BACKEND_SELECTED
+        and any(_is_refusal(found) for found in previous)
+    ):
+        return None
+    return {"reason": blocking.reason, "message": blocking.message}
+
+
+def _is_refusal(condition: Condition) -> bool:
+    return condition.status == "False" and (
+        condition.type == names.CONDITION_ACCEPTED
+        or (
+            condition.type == names.CONDITION_PROGRAMMED
+            and condition.reason in (names.REASON_CONFLICT, names.REASON_REJECTED)
+        )
+    )
+
+
+def ended_gang_status(gang: PodGang, ending: Ending, now: datetime) -> JsonObject:
+    """Return what core applies to a gang whose jobs have ended and that has no running pod.
+
+    The backend then releases the scheduler's objects. The other conditions of core stay.
+    """
+    previous = gang.status.conditions if gang.status is not None else ()
+    kept = (one for one in previous if one.type in _KEPT_AT_END)
+    conditions = (*kept, *ending_conditions(ending, Observation(now, previous)))
+    return {"conditions": rendered(conditions), **_incarnations(gang, None, None)}
 
 
 def _incarnations(
@@ -97,8 +150,12 @@ def gang_summary(
 
     `cliques` are its PodCliques: their failure to create pods goes before everything else.
     """
-    live = tuple(pod for group in groups for pod in group.live)
+    outcome = outcome_of(gang.status.conditions if gang.status is not None else ())
+    if outcome is not None:
+        return GangSummary(gang.metadata.name, _PHASES[outcome], None)
+    live = tuple(pod for group in groups for pod in group.live if not pod.has_ended)
     wanted = sum(group.minimum if group.wanted is None else group.wanted for group in groups)
+    wanted -= sum(pod.has_ended for group in groups for pod in group.live)
     phase = _phase(groups)
     blocker = _not_created(gang, cliques) or gang_blocker(gang, live, wanted)
     return GangSummary(gang.metadata.name, phase, blocker)
@@ -113,7 +170,7 @@ def _not_created(gang: PodGang, cliques: Iterable[PodClique]) -> Blocker | None:
 def _phase(groups: Sequence[GroupPods]) -> GangPhase:
     if not all(group.is_scheduled for group in groups):
         return GangPhase.PENDING
-    if all(sum(pod.is_ready for pod in group.live) >= group.minimum for group in groups):
+    if all(group.ready >= group.minimum for group in groups):
         return GangPhase.RUNNING
     return GangPhase.STARTING
 

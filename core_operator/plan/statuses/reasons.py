@@ -8,13 +8,13 @@ reduced to what is insufficient.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core_operator.plan.pods.startup_order import awaited_cliques
+from core_operator.plan.statuses.container_causes import unready_causes
 from shared_api import names
-from shared_api.kube.pods import ContainerStatus, Pod
+from shared_api.kube.pods import Pod
 from shared_api.models import Condition, PodGang
 from shared_api.truncation import without_middle
 
@@ -23,6 +23,7 @@ _INSUFFICIENT = re.compile(r"Insufficient ([A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _PREEMPTION = re.compile(r"\.? (?:preemption|no new claims to deallocate).*$", re.DOTALL)
 _TAINT = re.compile(r"untolerated taint(?:\(s\))? ?\{?([A-Za-z0-9][^:,}\s]*)")
+_COUNTED = re.compile(r"\d+/\d+ pods scheduled")
 _GATED_REASON = "SchedulingGated"
 _NOT_SCHEDULED = "not scheduled: "
 # A condition has 1,024 characters. One cause leaves some for the numbers in front of it.
@@ -36,9 +37,15 @@ class BlockingReason(StrEnum):
 
     BACKEND_UNAVAILABLE = names.REASON_BACKEND_UNAVAILABLE
     BACKEND_UNKNOWN = names.REASON_BACKEND_UNKNOWN
+    NO_CANDIDATE = names.REASON_NO_CANDIDATE
+    POLICY_NOT_FOUND = names.REASON_POLICY_NOT_FOUND
     SCHEDULERS_DISAGREE = names.REASON_SCHEDULERS_DISAGREE
     UNSUPPORTED = names.REASON_UNSUPPORTED
+    SCHEDULER_API_MISSING = names.REASON_SCHEDULER_API_MISSING
     CONFLICT = names.REASON_CONFLICT
+    REJECTED = names.REASON_REJECTED
+    QUEUE_DOES_NOT_EXIST = names.REASON_QUEUE_DOES_NOT_EXIST
+    PODS_OF_EARLIER_GANG = names.REASON_PODS_OF_EARLIER_GANG
     TOO_LARGE = "TooLarge"
     UNREADABLE = names.REASON_UNREADABLE
     TOPOLOGY_NOT_FOUND = names.REASON_TOPOLOGY_BINDING_NOT_FOUND
@@ -51,6 +58,7 @@ class BlockingReason(StrEnum):
     CHILD_TERMINATING = "ChildTerminating"
     PODS_REFUSED = "PodsRefused"
     AUTOSCALER_REFUSED = "AutoscalerRefused"
+    AUTOSCALER_CONFLICT = "AutoscalerConflict"
     RESOURCE_API_MISSING = "ResourceAPIMissing"
     CLAIM_TEMPLATE_MISSING = "ResourceClaimTemplateMissing"
     CLAIM_TEMPLATE_NOT_GRANTED = "ResourceClaimTemplateNotGranted"
@@ -69,6 +77,7 @@ class BlockingReason(StrEnum):
     UNSCHEDULABLE = "PodsNotScheduled"
     NOT_READY = "PodsNotReady"
     UPDATING = names.CONDITION_UPDATING
+    JOB_FAILED = "JobFailed"
     PROGRESSING = "Progressing"
 
 
@@ -90,6 +99,12 @@ _TRANSIENT = frozenset(
     }
 )
 """Stages that may pass by themselves; all others require manual action."""
+_STUCK_IN_SCHEDULER = frozenset(
+    {BlockingReason.QUEUE_DOES_NOT_EXIST, BlockingReason.PODS_OF_EARLIER_GANG}
+)
+"""Reasons of the condition Scheduled that no scheduler resolves."""
+_NOT_STORED = frozenset({BlockingReason.CONFLICT, BlockingReason.REJECTED})
+"""Reasons of the condition Programmed that no retry resolves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +150,21 @@ def _backend_blocker(gang: PodGang) -> Blocker | None:
     if accepted is not None and accepted.status == "False":
         reason = known_reason(accepted.reason, BlockingReason.NOT_ACCEPTED)
         return Blocker(reason, _cut(accepted.message) or "not accepted")
-    return None
+    return _stuck(gang)
+
+
+def _stuck(gang: PodGang) -> Blocker | None:
+    """Return why the scheduler never gets the gang, or never schedules it, without manual action."""
+    programmed = _condition(gang, names.CONDITION_PROGRAMMED)
+    if programmed is not None and programmed.reason in _NOT_STORED and programmed.status == "False":
+        backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
+        message = f"backend {backend} cannot program the gang: {_cut(programmed.message)}"
+        return Blocker(BlockingReason(programmed.reason), message)
+    scheduled = _condition(gang, names.CONDITION_SCHEDULED)
+    if scheduled is None or scheduled.status != "False":
+        return None
+    reason = known_reason(scheduled.reason, BlockingReason.UNSCHEDULABLE)
+    return Blocker(reason, _cut(scheduled.message)) if reason in _STUCK_IN_SCHEDULER else None
 
 
 def _existing_blocker(gang: PodGang | None, pods: Sequence[Pod]) -> Blocker | None:
@@ -145,14 +174,15 @@ def _existing_blocker(gang: PodGang | None, pods: Sequence[Pod]) -> Blocker | No
     if gated and not (unbound and all(_is_surplus(pod, gang) for pod in gated)):
         return _gated(gang, pods)
     if unbound:
-        causes = _listed(_scheduling_causes(gang, unbound))
-        bound = total - len(unbound) - len(gated)
-        return Blocker(BlockingReason.UNSCHEDULABLE, f"{bound}/{total} pods scheduled{causes}")
+        bound = f"{total - len(unbound) - len(gated)}/{total} pods scheduled"
+        if (why := _explanation(gang)) and any(not _is_surplus(pod, gang) for pod in unbound):
+            return Blocker(BlockingReason.UNSCHEDULABLE, f"{bound}: {why}")
+        causes = _listed(Counter(_scheduling_causes(gang, unbound)))
+        return Blocker(BlockingReason.UNSCHEDULABLE, f"{bound}{causes}")
     unready = [pod for pod in pods if not pod.is_ready]
     if unready:
-        causes = _listed(_container_cause(pod) for pod in unready)
         ready = f"{total - len(unready)}/{total} pods ready"
-        return Blocker(BlockingReason.NOT_READY, f"{ready}{causes}")
+        return Blocker(BlockingReason.NOT_READY, f"{ready}{_listed(unready_causes(unready))}")
     return None
 
 
@@ -178,6 +208,16 @@ def _gated(gang: PodGang | None, pods: Sequence[Pod]) -> Blocker:
         return Blocker(BlockingReason.NOT_PROGRAMMED, message)
     gates = sorted({gate.name for pod in pods for gate in pod.spec.scheduling_gates})
     return Blocker(BlockingReason.GATED, f"{gated} by {', '.join(gates)}")
+
+
+def _explanation(gang: PodGang | None) -> str:
+    """Return the backend's explanation, with its numbers, of a gang that is not scheduled."""
+    scheduled = _condition(gang, names.CONDITION_SCHEDULED)
+    if scheduled is None or scheduled.status != "False":
+        return ""
+    # The condition begins with the number of pods of the whole gang.
+    counted, _, explanation = scheduled.message.partition(": ")
+    return _cut(explanation) if _COUNTED.match(counted) else ""
 
 
 def _scheduling_causes(gang: PodGang | None, pods: Sequence[Pod]) -> Sequence[str]:
@@ -220,29 +260,9 @@ def scheduling_cause(message: str, limit: int = _CAUSE_LIMIT) -> str:
     return f"{_NOT_SCHEDULED}{_cut(short, limit).rstrip('.')}"
 
 
-def _container_cause(pod: Pod) -> str:
-    awaited = awaited_cliques(pod)
-    # Until its start-up order is reached, the containers only report that they have not started.
-    main = () if awaited else pod.status.container_statuses
-    for status in (*pod.status.init_container_statuses, *main):
-        cause = _container_state(status)
-        if cause and not status.ready:
-            return f"in {cause}"
-    return f"waiting for {awaited} to be ready" if awaited else "starting"
-
-
-def _container_state(status: ContainerStatus) -> str:
-    state = status.state
-    if state.waiting is not None:
-        return state.waiting.reason
-    if state.terminated is not None and state.terminated.exit_code != 0:
-        return state.terminated.reason or f"exit {state.terminated.exit_code}"
-    return ""
-
-
-def _listed(causes: Iterable[str]) -> str:
+def _listed(causes: Mapping[str, int]) -> str:
     """Return the most frequent causes, such as "; 2 with insufficient cpu, 1 in Error"."""
-    ordered = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
     parts = [f"{count} {cause}" for cause, count in ordered[:_CAUSES]]
     rest = sum(count for _, count in ordered[_CAUSES:])
     if rest:

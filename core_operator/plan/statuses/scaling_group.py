@@ -8,8 +8,12 @@ the moment the set changes, and the statuses of PodCliques are written a little 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from core_operator.plan.jobs.indexes import from_text
+from core_operator.plan.jobs.runs import Ending
 from core_operator.plan.layout import naming
+from core_operator.plan.layout.expansion import CliqueInstance
 from core_operator.plan.statuses.conditions import Availability, Observation, find, rendered
+from core_operator.plan.statuses.jobs import ended
 from core_operator.plan.statuses.last_errors import last_errors
 from core_operator.plan.statuses.podclique import label_selector
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason, known_reason, most_urgent
@@ -34,17 +38,18 @@ def scaling_group_status(
     now: datetime,
     update: GroupUpdate | None = None,
     problem: Blocker | None = None,
+    ending: Ending | None = None,
 ) -> JsonObject:
     """Return what core applies; `cliques` are the PodCliques that the group controls.
 
-    `problem` is a current failure to write them.
+    `problem` is a current failure to write them, `ending` how its jobs ended.
     """
     replicas = _replicas(group, cliques)
     is_updating = update is not None and update.is_turn
     available = _count(group, replicas, is_available)
     before = group.status or PodCliqueScalingGroupStatus()
     observation = Observation(now, before.conditions, group.metadata.generation)
-    verdict = _verdict(group, replicas, available, problem)
+    verdict = _verdict(group, replicas, available, problem) if ending is None else ended(ending)
     status: JsonObject = {
         "conditions": rendered(
             (
@@ -77,11 +82,11 @@ def _updated(
 
 
 def is_available(clique: PodClique | None) -> bool:
-    """Return whether a PodClique has its minimum ready."""
+    """Return whether a PodClique has its minimum ready, or done."""
     return (
         clique is not None
         and clique.metadata.deletion_timestamp is None
-        and _status(clique).ready_replicas >= clique.spec.minimum
+        and _status(clique).ready_replicas + _done(clique) >= clique.spec.minimum
     )
 
 
@@ -93,6 +98,33 @@ def is_scheduled(clique: PodClique | None) -> bool:
 def is_updated(clique: PodClique | None) -> bool:
     """Return whether a PodClique has its minimum of pods of the current template."""
     return clique is not None and _status(clique).updated_replicas >= clique.spec.minimum
+
+
+def has_enough(
+    instances: Sequence[CliqueInstance],
+    cliques: Mapping[str, PodClique],
+    passes: Callable[[PodClique | None], bool],
+) -> bool:
+    """Return whether all standalone cliques and the minimum of each group of a replica pass."""
+    replicas: dict[str, dict[int, bool]] = {}
+    minimum: dict[str, int] = {}
+    for instance in instances:
+        up = passes(cliques.get(instance.name))
+        if instance.group is None:
+            if not up:
+                return False
+        else:
+            name, index = instance.group.name, instance.group_index or 0
+            minimum[name] = instance.group.minimum
+            of_group = replicas.setdefault(name, {})
+            of_group[index] = of_group.get(index, True) and up
+    return all(sum(of_group.values()) >= minimum[name] for name, of_group in replicas.items())
+
+
+def _done(clique: PodClique) -> int:
+    """Return how many pods of a job succeeded."""
+    done = _status(clique).completed_indexes
+    return len(from_text(done, clique.spec.replicas)) if done else 0
 
 
 def _status(clique: PodClique) -> PodCliqueStatus:

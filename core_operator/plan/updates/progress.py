@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core_operator.plan.jobs.modes import has_jobs
 from core_operator.plan.pods.replicas import ReplicaFacts, template_hash_of
 from core_operator.plan.statuses.reasons import Blocker, most_urgent
 from core_operator.plan.updates.rolling import (
     Turn,
     clique_limit,
     group_limit,
-    is_automatic,
     next_replica,
 )
 from shared_api.models import (
@@ -69,6 +69,9 @@ def plan_progress(
 ) -> UpdateProgressPlan:
     """Return the next record; `blockers` is what PodCliques wait for, by name."""
     before = pcs.status or PodCliqueSetStatus()
+    if has_jobs(pcs):
+        # A job is never updated, so the hash stays that of the templates that it started with.
+        return UpdateProgressPlan(before.current_generation_hash or set_hash, None, Turn(None))
     record = _record(pcs, before, now)
     if _starts(pcs, before, set_hash, replicas):
         record = _started(pcs, record, now)
@@ -109,7 +112,9 @@ def _starts(
     if known not in (None, set_hash):
         return True
     record = before.update_progress
-    if not is_automatic(pcs) or (record is not None and record.update_ended_at is None):
+    if not pcs.spec.updates_automatically or (
+        record is not None and record.update_ended_at is None
+    ):
         return False
     cliques = [clique for replica in replicas for clique in replica.cliques]
     if known is None and any(clique.outdated for clique in cliques):
@@ -121,7 +126,7 @@ def _started(
     pcs: PodCliqueSet, record: PodCliqueSetUpdateProgress | None, now: datetime
 ) -> PodCliqueSetUpdateProgress:
     moment = now.replace(microsecond=0)
-    if not is_automatic(pcs):
+    if not pcs.spec.updates_automatically:
         return PodCliqueSetUpdateProgress(update_started_at=moment, update_ended_at=moment)
     current = record.currently_updating if record is not None else ()
     return PodCliqueSetUpdateProgress(update_started_at=moment, currently_updating=current)
@@ -132,7 +137,7 @@ def _record(
 ) -> PodCliqueSetUpdateProgress | None:
     """Return the current record, ended if the strategy became OnDelete."""
     record = before.update_progress
-    if record is None or record.update_ended_at is not None or is_automatic(pcs):
+    if record is None or record.update_ended_at is not None or pcs.spec.updates_automatically:
         return record
     ended = {"update_ended_at": now.replace(microsecond=0), "currently_updating": ()}
     return record.model_copy(update=ended)

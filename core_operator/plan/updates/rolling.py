@@ -29,7 +29,6 @@ from shared_api.models import (
     PodCliqueScalingGroupConfig,
     PodCliqueSet,
     PodCliqueTemplateSpec,
-    UpdateStrategyType,
 )
 
 
@@ -42,19 +41,13 @@ class Turn:
     """The replica that must be available before the next update starts."""
 
 
-def is_automatic(pcs: PodCliqueSet) -> bool:
-    """Return whether core replaces outdated pods; with OnDelete the user does."""
-    strategy = pcs.spec.update_strategy
-    return strategy is None or strategy.type is UpdateStrategyType.ROLLING_RECREATE
-
-
 def updating_replica(pcs: PodCliqueSet, set_hash: str) -> int | None:
     """Return the replica that is being updated, as recorded in the set's status.
 
     The record is for one revision: after another change of the templates it does not count.
     """
     status = pcs.status
-    if status is None or status.update_progress is None or not is_automatic(pcs):
+    if status is None or status.update_progress is None or not pcs.spec.updates_automatically:
         return None
     if status.current_generation_hash != set_hash:
         return None

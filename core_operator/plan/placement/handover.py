@@ -1,0 +1,51 @@
+"""What a gang leaves for its successor when it moves to another backend instance.
+
+A gang moves by being deleted and created again, so that what its backend wrote goes with it. Its
+status goes too. So `status.placement` is stored before, as an annotation of the gang's first
+PodClique, together with the UID of the gang that leaves. The annotation with that UID also shows
+that the move has begun, and lets a new leader finish it. The successor removes it.
+"""
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from shared_api import names
+from shared_api.models import JsonObject, KubeModel, PlacementStatus, PodClique
+
+
+class _Stored(KubeModel):
+    gang_uid: str
+    placement: PlacementStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """The placement of a gang that leaves its backend."""
+
+    gang_uid: str
+    placement: PlacementStatus
+
+
+def handover_in(clique: PodClique | None) -> Handover | None:
+    """Return what a gang left on its first PodClique; None if there is nothing that can be read."""
+    text = (
+        clique.metadata.annotations.get(names.ANNOTATION_HANDOVER) if clique is not None else None
+    )
+    if text is None:
+        return None
+    try:
+        found = _Stored.model_validate_json(text)
+    except ValidationError:
+        return None
+    return Handover(found.gang_uid, found.placement)
+
+
+def handover_patch(clique: PodClique, handover: Handover | None) -> JsonObject:
+    """Return the merge patch that stores or removes a handover."""
+    text = None
+    if handover is not None:
+        stored = _Stored(gang_uid=handover.gang_uid, placement=handover.placement)
+        text = stored.model_dump_json(by_alias=True, exclude_unset=True)
+    annotations: JsonObject = {names.ANNOTATION_HANDOVER: text}
+    return {"metadata": {"uid": clique.metadata.uid, "annotations": annotations}}

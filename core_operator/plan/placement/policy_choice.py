@@ -1,0 +1,97 @@
+"""The backend of a gang with a placement policy, as the condition BackendSelected explains it.
+
+The ranking and the walk decide; this module only puts their result into a `Choice` and a message.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from core_operator.plan.placement.backends import Choice, RegisteredBackend, scheduler_name
+from core_operator.plan.placement.candidates import Ranking, Why
+from shared_api import names
+from shared_api.models import PlacementPolicySpec, PodCliqueSet
+
+_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPolicy:
+    """The placement policy of a set; without a spec it does not exist."""
+
+    name: str
+    spec: PlacementPolicySpec | None
+
+
+def without_policy(
+    pcs: PodCliqueSet, policy: NamedPolicy, backend: str | None, known: RegisteredBackend | None
+) -> Choice:
+    """Return the choice of a gang whose policy does not exist; it keeps the backend that it has."""
+    text = (
+        f"PlacementPolicy '{policy.name}' does not exist: create it, or change the annotation"
+        f" {names.ANNOTATION_PLACEMENT_POLICY}"
+    )
+    return _refused(pcs, known, names.REASON_POLICY_NOT_FOUND, text, backend)
+
+
+def policy_choice(  # noqa: PLR0913 - what a choice is made of
+    pcs: PodCliqueSet,
+    policy: NamedPolicy,
+    ranking: Ranking,
+    backends: Mapping[str, RegisteredBackend],
+    backend: str | None,
+    *,
+    released: bool = False,
+    following: str = "",
+) -> Choice:
+    """Return the choice of a gang with this backend; `following` is what happens next."""
+    by = f"PlacementPolicy '{policy.name}'"
+    if backend is None:
+        passed = _listed(f"{one.name}: {one.text}" for one in ranking.passed_over) or "none"
+        text = f"{by} leaves no backend. Change it, or add an instance. Passed over: {passed}"
+        is_down = any(one.why is Why.DOWN for one in ranking.passed_over)
+        reason = names.REASON_BACKEND_UNAVAILABLE if is_down else names.REASON_NO_CANDIDATE
+        return _refused(pcs, None, reason, text)
+    passed_over = ranking.passed(backend)
+    known = backends.get(backend)
+    if not ranking.has(backend) and not (
+        released and passed_over and passed_over.why is not Why.DOWN
+    ):
+        reason = _reason(known, passed_over.why if passed_over is not None else Why.DOWN)
+        text = passed_over.text if passed_over is not None else "it has no record"
+        return _refused(pcs, known, reason, f"backend '{backend}': {following or text}", backend)
+    parts = [f"backend '{backend}' by {by}"]
+    parts += [one.text for one in ranking.candidates if one.name == backend]
+    if passed_over is not None:
+        parts.append(f"which stays because it was released there, although {passed_over.text}")
+    others = _listed(f"{o.name}: {o.text}" for o in ranking.candidates if o.name != backend)
+    passed = _listed(f"{o.name}: {o.text}" for o in ranking.passed_over if o.name != backend)
+    message = ", ".join(parts)
+    for label, text in (("", following), ("others: ", others), ("passed over: ", passed)):
+        if text:
+            message = f"{message}; {label}{text}"
+    scheduler = scheduler_name(pcs, known)
+    return Choice(backend, scheduler, ok=True, reason=names.REASON_SELECTED, message=message)
+
+
+def _reason(known: RegisteredBackend | None, why: Why) -> str:
+    if known is None:
+        return names.REASON_BACKEND_UNKNOWN
+    if why is Why.DOWN:
+        return known.unavailable_because
+    return names.REASON_UNSUPPORTED if why is Why.INCAPABLE else names.REASON_NO_CANDIDATE
+
+
+def _refused(
+    pcs: PodCliqueSet,
+    known: RegisteredBackend | None,
+    reason: str,
+    message: str,
+    backend: str | None = None,
+) -> Choice:
+    return Choice(backend, scheduler_name(pcs, known), ok=False, reason=reason, message=message)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    found = list(texts)
+    more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+    return ", ".join(found[:_LISTED]) + more
