@@ -10,12 +10,17 @@ from backend_controllers.contract.declaration import Backend
 
 MODULES: Mapping[str, str] = {
     "default": "backend_controllers.default",
+    "docker": "backend_controllers.docker",
     "kai": "backend_controllers.kai",
     "koordinator": "backend_controllers.koordinator",
     "volcano": "backend_controllers.volcano",
     "yunikorn": "backend_controllers.yunikorn",
 }
 """Each module declares its backend as `BACKEND`."""
+
+FAR_SIDES = frozenset({"docker"})
+"""Backends whose hosts are outside of the cluster. They need settings and credentials, so no overlay
+installs them together with the others."""
 
 
 def find(name: str) -> Backend:

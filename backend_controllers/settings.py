@@ -4,6 +4,7 @@ Every setting has a default. Unknown keys are rejected, also among the options o
 reference page is generated from the docstrings here and from the options of every backend.
 """
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -11,6 +12,7 @@ import msgspec
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError
 
 from backend_controllers.contract.declaration import Options
+from shared_api.models.compute import Currency, Money
 from shared_api.runtime.configuration import (
     Label,
     Logging,
@@ -36,6 +38,10 @@ class BackendLeaderElection(Section):
 
     name: Label | None = None
     """Name of the Lease. Default: `backend-` and the name of the backend."""
+
+    deployment: Label | None = None
+    """Deployment in the same namespace that runs the backend; messages name it. Default: the name of
+    the Lease."""
 
 
 class BackendConcurrency(Section):
@@ -68,6 +74,10 @@ class BackendTiming(Section):
     """Wait before other numbers in a message are written. Another message of the scheduler waits only
     as long as another reason, if the status was not written for this time."""
 
+    silent_after_seconds: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    """After this, a gang that its scheduler could schedule and has not looked at is reported as
+    SchedulerNotResponding."""
+
     refused_again_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
     """Wait before an object is tried again that the server rejected as invalid. An admission policy
     rejects like a schema, and no event announces that it was corrected."""
@@ -81,6 +91,64 @@ class BackendTiming(Section):
 
     sweep_seconds: Annotated[float, Field(gt=0, le=86400)] = 600.0
     """Time between two searches for objects whose gang is gone."""
+
+
+class InstanceLocation(Section):
+    """Where the machines of this instance are; what is absent is unknown."""
+
+    region: Label | None = None
+    """Region."""
+
+    zone: Label | None = None
+    """Zone."""
+
+    datacenter: Label | None = None
+    """Data center."""
+
+    rack: Label | None = None
+    """Rack."""
+
+
+class InstancePrice(Section):
+    """What the machines of this instance cost; what is absent is unknown and never free."""
+
+    per_gpu_hour: Money | None = None
+    """One GPU for an hour, as a decimal number in quotes."""
+
+    per_cpu_hour: Money | None = None
+    """One CPU core for an hour. Set it to "0" if the price of a GPU includes it."""
+
+    currency: Currency = "USD"
+    """Currency of both."""
+
+    as_of: date | None = None
+    """Day on which the price was read."""
+
+    source: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """Where the price is from."""
+
+
+class BackendInstance(Section):
+    """What placement policies may know about this instance."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Labels of the SchedulerBackend."""
+
+    location: InstanceLocation | None = None
+    """Where its machines are, if they are all in one place."""
+
+    price: InstancePrice | None = None
+    """What its machines cost."""
+
+
+class BackendInventorySettings(Section):
+    """The BackendInventory of this instance: its machines by shape."""
+
+    enabled: bool = True
+    """Publish it. It is written when the shapes of nodes change, at most once a minute."""
+
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    """Labels of the nodes that this instance schedules to. Empty: all nodes."""
 
 
 class BackendSettings(Section):
@@ -100,6 +168,12 @@ class BackendSettings(Section):
 
     timing: BackendTiming = Field(default_factory=BackendTiming)
     """How long changes are debounced, and when work is repeated."""
+
+    instance: BackendInstance = Field(default_factory=BackendInstance)
+    """What placement policies may know about this instance."""
+
+    inventory: BackendInventorySettings = Field(default_factory=BackendInventorySettings)
+    """The machines of this instance by shape."""
 
     options: SerializeAsAny[Options] = Field(default_factory=Options)
     """Settings that only this backend has."""

@@ -1,15 +1,39 @@
-"""The PodCliques of a gang, with the requests of its pods. Each backend has its own projection."""
+"""The PodCliques of a gang, with the requests of its pods. A backend may have its own projection."""
 
 from typing import TypeVar
 
+import msgspec
+
 from backend_controllers.contract.declaration import Facts
 from shared_api import names
+from shared_api.capacity.nodes import PlannedPod
+from shared_api.kube.metadata import Metadata
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.resources import Resource
+from shared_api.runtime.watching.predicates import Watched
 
 CLIQUES = Resource(names.GROVE_GROUP, names.VERSION, "podcliques", "PodClique")
 
 C = TypeVar("C")
+
+
+class _CliqueSpec(msgspec.Struct, frozen=True, rename="camel"):
+    pod_spec: PlannedPod = PlannedPod()
+
+
+class GangClique(msgspec.Struct, frozen=True):
+    """A PodClique: what decides where its pods fit."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _CliqueSpec = _CliqueSpec()
+
+
+def template_of(clique: Watched) -> PlannedPod:
+    """Return what decides where the pods of a clique fit, from any backend's projection."""
+    if isinstance(clique, GangClique):
+        return clique.spec.pod_spec
+    spec = getattr(getattr(clique, "spec", None), "pod_spec", PlannedPod())
+    return msgspec.convert(spec, PlannedPod, from_attributes=True)
 
 
 def cliques_of(gang: ObservedPodGang, facts: Facts, projection: type[C]) -> dict[str, C]:

@@ -9,8 +9,9 @@ conditions, Leases, metrics) is not declared, so no backend can get it wrong.
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pydantic import ConfigDict
 
@@ -22,11 +23,15 @@ from shared_api.kube.resources import Resource
 from shared_api.models import (
     JsonObject,
     KubeModel,
+    KubeStatus,
     PodPreparation,
     PodPreparationSpec,
     ReleaseRules,
 )
 from shared_api.runtime.watching.predicates import Watched
+
+if TYPE_CHECKING:
+    from backend_controllers.contract.remote.executor import Executor
 
 
 class WhenRefused(enum.Enum):
@@ -74,6 +79,17 @@ def gang_of_clique(value: Watched) -> tuple[str, str] | None:
     return (value.metadata.namespace or "", gang) if gang else None
 
 
+class Awaits(enum.Enum):
+    """Why a gang that is accepted is not programmed; the values are reasons of Programmed."""
+
+    EVENT = "Awaiting"
+    """Something that will happen, such as the ungating of its pods."""
+    CAPACITY = "NoCapacity"
+    """The far side does not have the resources of the gang at present."""
+    REJECTED = "Rejected"
+    """The far side does not accept the gang as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """The objects of a gang, or why there are none."""
@@ -92,6 +108,8 @@ class Translation:
     awaits: str = ""
     """What has to happen before the scheduler may see the gang, such as the ungating of its pods. The
     gang is accepted and not programmed; its objects are those above, if any."""
+    awaits_reason: Awaits = Awaits.EVENT
+    """The reason of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +174,8 @@ class Writes:
     """Whether a change of its status changes what `mirror` returns."""
     mirrored_part: Callable[[Watched], object] | None = None
     """The part of it that `mirror` reads, where that is not all of it."""
+    translated: bool = False
+    """Whether a change of its status may change the translation of its gang."""
     rival: str = ""
     """Which program writes objects of these names too, and what to do; part of the conflict message."""
 
@@ -180,6 +200,22 @@ class Reads:
     through: Resource | None = None
     """The kind of the object that `about` names, where that is not a gang. That kind must be read too.
     A kind that is about several things is listed once for each, with the same selector."""
+    owns_gangs: bool = False
+    """Whether objects of this kind control gangs: a change is then about all gangs of the object."""
+    part: Callable[[Watched], object] | None = None
+    """The part of it that the functions read, where that is not all of the projection."""
+
+    @property
+    def concerns_certain_gangs(self) -> bool:
+        """Tell whether an object is about certain gangs, and not about all of them."""
+        return self.about is not None or self.owns_gangs
+
+
+ReportSource: TypeAlias = Callable[
+    [Watched, Callable[[str], Watched | None], str, datetime], KubeStatus
+]
+"""From a source, any object of the written kind by its name, why the source's own object could not
+be written (empty if it was), and the time of a condition that changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +225,10 @@ class Companion:
     source: Reads
     writes: Writes
     translate: Callable[[Watched], tuple[Rendered, ...]]
+    report: ReportSource | None = None
+    """Return the status of the source, whose projection must then be its model."""
+    events: Mapping[str, str] = field(default_factory=dict)
+    """Reasons of the Events about the source, by the reason of a condition that changes its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +340,10 @@ class Options(KubeModel):
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A scheduler that can serve gangs."""
+    """A scheduler that can serve gangs, as one instance of its kind."""
 
     name: str
+    """The instance: the name of its record, its Lease and its label. A declaration has that of the kind."""
     scheduler_names: tuple[str, ...]
     """Globs of the pods' schedulerName that this backend serves."""
     scheduling_gate: str
@@ -314,3 +355,23 @@ class Backend:
     """Labels and annotations that its preparations set: keys, or a domain such as `example.com/`. Its
     ClusterRole must grant the same ones; admission policies compare them."""
     release: ReleaseRules = field(default_factory=ReleaseRules)
+    where_it_runs: str = ""
+    """How an administrator sees whether the scheduler runs, in its usual installation."""
+    executor: "Callable[[Options, str], Executor] | None" = None
+    """Returns the far side of a backend whose hosts are outside of the cluster."""
+    kind: str = ""
+    """The kind, which several instances may share. By default the name."""
+
+    def __post_init__(self) -> None:
+        """Let the declared name be the kind."""
+        if not self.kind:
+            object.__setattr__(self, "kind", self.name)
+
+    def instance(self, name: str) -> "Backend":
+        """Return this backend under the name of one instance."""
+        return replace(self, name=name)
+
+    @property
+    def shared(self) -> "Backend":
+        """Return this backend under the name of its kind, for objects that all instances write."""
+        return replace(self, name=self.kind)

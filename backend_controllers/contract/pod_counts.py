@@ -1,6 +1,6 @@
 """How many pods of a gang are scheduled and ready, counted the same way for every scheduler.
 
-A live pod counts for the group that refers to it. Where the scheduler keeps surplus pods apart, only
+A live pod, or one of a job that succeeded, counts for the group that refers to it. Where the scheduler keeps surplus pods apart, only
 members count: surplus may be scheduled while the gang is not. Where it does not, any pods make up
 the minimum. A member has an index below the group's minimum (`Pod.is_member`), as in core.
 """
@@ -73,7 +73,7 @@ def count(
     gang: ObservedPodGang, pods: Sequence[Pod], *, surplus_stands_in: bool = False
 ) -> GangCount:
     """Count these pods of a gang."""
-    bound = {pod.metadata.name: pod for pod in pods if pod.is_bound and pod.is_live}
+    bound = {pod.metadata.name: pod for pod in pods if pod.is_bound and holds_place(pod)}
     groups = tuple(_count(group, bound, anybody=surplus_stands_in) for group in gang.spec.podgroups)
     return GangCount(gang.metadata.name, groups)
 
@@ -85,9 +85,14 @@ def _count(group: ObservedPodGroup, bound: dict[str, Pod], *, anybody: bool) -> 
         if pod is None or not (anybody or pod.is_member(group.min_replicas)):
             continue
         scheduled += 1
-        ready += pod.is_ready
+        ready += pod.is_ready or pod.has_succeeded
     minimum = group.min_replicas
     return GroupCount(group.name, minimum, min(scheduled, minimum), min(ready, minimum))
+
+
+def holds_place(pod: Pod) -> bool:
+    """Tell whether a pod counts for its gang: it is live, or it has done its job."""
+    return not pod.metadata.is_terminating and not pod.has_failed
 
 
 def group_of(pod: Pod) -> str:
@@ -97,5 +102,5 @@ def group_of(pod: Pod) -> str:
 
 def members_are_ungated(gang: ObservedPodGang, pods: Iterable[Pod]) -> bool:
     """Tell whether every group has its minimum of ungated pods: only then schedulers try a gang."""
-    free = Counter(group_of(pod) for pod in pods if not pod.is_gated and not pod.has_ended)
+    free = Counter(group_of(pod) for pod in pods if not pod.is_gated and not pod.has_failed)
     return all(free[group.name] >= group.min_replicas for group in gang.spec.podgroups)

@@ -13,10 +13,9 @@ def no_reservations(gang: ObservedPodGang, scheduler: str) -> Iterator[str]:
         yield f"spec.reuseReservationRef is ignored: {scheduler} cannot reuse a reservation"
 
 
-def missing_priority_class(gang: ObservedPodGang, facts: Facts, scheduler: str) -> Iterator[str]:
+def missing_priority_class(name: str, facts: Facts, scheduler: str) -> Iterator[str]:
     """Remark that the PriorityClass of a gang does not exist. It may be created later."""
-    name = gang.spec.priority_class_name
-    if name and facts.get(PRIORITY_CLASSES, "", name) is None:
+    if facts.get(PRIORITY_CLASSES, "", name) is None:
         yield (
             f"PriorityClass '{name}' does not exist: {scheduler} uses its default priority."
             " Create it, or change the priorityClassName of the PodCliqueSet"

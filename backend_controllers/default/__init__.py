@@ -19,6 +19,7 @@ BACKEND = Backend(
     detect=detect,
     options=DefaultOptions,
     pod_keys=("scheduler.grove.io/",),
+    where_it_runs="kubectl -n kube-system get lease kube-scheduler",
 )
 
 __all__ = ["BACKEND"]

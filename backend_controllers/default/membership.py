@@ -113,7 +113,7 @@ def members(
         (group.name, pod)
         for pod in pods
         if (group := group_of.get(pod.metadata.name)) is not None
-        and not pod.has_ended
+        and not pod.has_failed
         and (surplus_stands_in or (pod.index or 0) < group.min_replicas)
     )
 

@@ -6,29 +6,37 @@ is missing. The controllers are built for one result of discovery and end with i
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from backend_controllers.contract.declaration import Companion, Dialect, Reads
+from backend_controllers.contract.inventory_rows import ObservedNode
 from backend_controllers.generic import predicates
 from backend_controllers.generic.caches import BackendCaches, watch_all
 from backend_controllers.generic.companions import CompanionReconciler
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.gang_reconciler import GangReconciler
-from backend_controllers.generic.kinds import BACKENDS, GANGS, named
+from backend_controllers.generic.inventory import (
+    GATHER,
+    InventoryPublisher,
+    counts_differently,
+)
+from backend_controllers.generic.kinds import BACKENDS, GANGS, INVENTORIES, named
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.orphans import SWEEP, Orphans
 from backend_controllers.generic.registration import Registration
 from backend_controllers.generic.status_reconciler import StatusReconciler
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import SchedulerBackend
+from shared_api.kube.resources import NODES, Resource
+from shared_api.models import BackendInventory, SchedulerBackend
 from shared_api.runtime.applying.applied_fields import applied
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.queueing.debounce import Debouncer
 from shared_api.runtime.queueing.lanes import Priority
 from shared_api.runtime.reconciling.builder import Builder
 from shared_api.runtime.reconciling.controller import Controller
-from shared_api.runtime.watching.cache import key_of
+from shared_api.runtime.watching.cache import Cache, key_of
 from shared_api.runtime.watching.channel import Channel
 from shared_api.runtime.watching.event_handlers import Keys, its_label, itself
 from shared_api.runtime.watching.predicates import Watched, more_than_status
@@ -37,13 +45,23 @@ from shared_api.runtime.watching.reflector import Source
 _GANG_OF_POD = its_label(names.LABEL_PODGANG)
 
 
-def assemble(context: BackendContext, manager: Manager, found: Found) -> None:
+Extension: TypeAlias = Callable[[BackendContext, Manager, BackendCaches], None]
+"""Adds further controllers that read the same caches, such as those of a far side."""
+
+
+def assemble(
+    context: BackendContext, manager: Manager, found: Found, extend: Extension | None = None
+) -> None:
     """Add the controllers for what discovery found to a manager."""
     manager.add(_registration(context, manager, found))
+    if context.settings.inventory.enabled:
+        manager.add(_inventory(context, manager))
     if isinstance(found.answer, Dialect):
-        caches = watch_all(manager, context.backend.name, found.answer)
+        caches = watch_all(manager, context.backend, found.answer)
         for controller in _Assembly(context, found.answer, caches).controllers():
             manager.add(controller)
+        if extend is not None:
+            extend(context, manager, caches)
 
 
 def _registration(context: BackendContext, manager: Manager, found: Found) -> Controller:
@@ -56,6 +74,23 @@ def _registration(context: BackendContext, manager: Manager, found: Found) -> Co
         .watches_overwritten(records, predicates.readiness_differs)
         .build(
             lambda applier: Registration(context, found, records, applier),
+            first=lambda _: (ObjectKey("", name),),
+        )
+    )
+
+
+def _inventory(context: BackendContext, manager: Manager) -> Controller:
+    name = context.backend.name
+    own = Source(INVENTORIES, applied(BackendInventory), selector=named(name))
+    inventories, nodes = manager.watch(own), manager.watch(Source(NODES, ObservedNode))
+    changed = counts_differently(context.settings.inventory.node_selector)
+    return (
+        Builder("inventory", context.runtime)
+        .options(workers=1, exists=lambda _: True)
+        .for_(inventories, when=more_than_status)
+        .watches(nodes, lambda _: (ObjectKey("", name),), when=changed, delay=GATHER)
+        .build(
+            lambda applier: InventoryPublisher(context, nodes, inventories, applier),
             first=lambda _: (ObjectKey("", name),),
         )
     )
@@ -89,15 +124,18 @@ class _Assembly:
         drifted = predicates.drifted(context.field_manager)
         for writes in dialect.writes:
             table.owns(caches.written[writes.resource], GANGS, when=drifted)
+            if writes.translated:
+                reported = predicates.reports_differ(writes)
+                table.owns(caches.written[writes.resource], GANGS, when=reported)
         if dialect.follows_pods:
             table.watches(caches.pods, _GANG_OF_POD, when=predicates.pod_freed_or_lost)
         for reads in dialect.reads:
-            cache, changed = caches.read[reads.resource], predicates.content_differs
-            if reads.translated and reads.about is None:
+            cache, changed = caches.read[reads.resource], predicates.read_differs(reads)
+            if reads.translated and not reads.concerns_certain_gangs:
                 table.watches(cache, self._unscheduled, when=changed, priority=Priority.RESYNC)
             elif reads.translated:
-                table.watches(cache, self._gang_of(reads), when=changed)
-                table.watches_unreadable(cache, self._gang_of(reads))
+                table.watches(cache, self._gangs_of(reads), when=changed)
+                table.watches_unreadable(cache, self._gangs_of(reads))
         return table.build(
             lambda applier: GangReconciler(context, dialect, caches, applier, self._lifetimes)
         )
@@ -121,12 +159,21 @@ class _Assembly:
             if writes.mirrored:
                 cache, when = caches.written[writes.resource], predicates.reports_differ(writes)
                 table.owns(cache, GANGS, when=when, priority=event, delay=soon)
+        if caches.nodes is not None:
+            # Late and with low priority: it changes only numbers in messages.
+            table.watches(
+                caches.nodes,
+                self._unscheduled,
+                when=predicates.node_differs,
+                priority=Priority.RESYNC,
+                delay=context.settings.timing.progress_delay_seconds,
+            )
         for reads in dialect.reads:
-            of_gang, changed = reads.about is not None, predicates.content_differs
+            of_gang, changed = reads.concerns_certain_gangs, predicates.read_differs(reads)
             table.watches(
                 caches.read[reads.resource],
                 # An object about no gang may be the queue that the message of a gang names.
-                self._gang_of(reads) if of_gang else self._unscheduled,
+                self._gangs_of(reads) if of_gang else self._unscheduled,
                 when=changed,
                 priority=event if of_gang else Priority.RESYNC,
                 delay=soon,
@@ -158,16 +205,30 @@ class _Assembly:
         )
 
     def _companion(self, companion: Companion) -> Controller:
-        context, caches = self._context, self._caches
+        # Instances of one kind write the same object. Under one name they also write it equally.
+        context, caches = self._context.shared, self._caches
         source, written = companion.source.resource, companion.writes.resource
         drifted = predicates.drifted(context.field_manager)
-        return (
+        sources, changed = caches.read[source], predicates.read_differs(companion.source)
+        table = (
             Builder(f"companion-{written.plural}", context.runtime)
             .options(workers=1)
-            .for_(caches.read[source], when=predicates.content_differs)
+            .for_(sources, when=changed)
             .watches(caches.written[written], _owner_of(source.kind), when=drifted)
-            .build(lambda applier: CompanionReconciler(context, companion, caches, applier))
         )
+        if companion.report is not None:
+            table.watches_overwritten(sources, predicates.source_status_differs)
+        if companion.report is not None and written in caches.read:
+            table.watches(caches.read[written], _all_of(sources), when=predicates.content_differs)
+        return table.build(lambda applier: CompanionReconciler(context, companion, caches, applier))
+
+    def _gangs_of(self, reads: Reads) -> Keys[Watched]:
+        """The gangs that an object of this kind controls, or the gang that it is about."""
+        return self._controlled_by(reads.resource) if reads.owns_gangs else self._gang_of(reads)
+
+    def _controlled_by(self, resource: Resource) -> Keys[Watched]:
+        """All gangs that an object of this kind controls."""
+        return lambda value: map(key_of, self._caches.gangs_of(resource, value))
 
     def _gang_of(self, reads: Reads) -> Keys[Watched]:
         """The gang that an object of this kind is about, directly or through another object."""
@@ -192,6 +253,11 @@ class _Assembly:
             scheduled = gang.condition(names.CONDITION_SCHEDULED)
             if scheduled is None or scheduled.status != "True":
                 yield key_of(gang)
+
+
+def _all_of(sources: Cache[Watched]) -> Keys[Watched]:
+    """All sources: each may refer to any object of the written kind."""
+    return lambda _: map(key_of, sources)
 
 
 def _owner_of(kind: str) -> Callable[[Watched], Iterable[ObjectKey]]:

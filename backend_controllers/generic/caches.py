@@ -8,18 +8,20 @@ read are selected as the dialect declares.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from backend_controllers.contract.declaration import Dialect, Reads, Writes
+from backend_controllers.contract.cliques import CLIQUES, GangClique
+from backend_controllers.contract.declaration import Backend, Dialect, Reads, Writes
 from backend_controllers.generic.kinds import GANGS, field_manager, managed_by, served_by
 from shared_api import names
+from shared_api.capacity.nodes import ListedNode
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
-from shared_api.kube.resources import PODS, Resource
+from shared_api.kube.resources import NODES, PODS, Resource
 from shared_api.runtime.applying.applied_fields import Applied, applied
 from shared_api.runtime.manager import Manager
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.event_handlers import its_controller
-from shared_api.runtime.watching.owners import Owner, by_controller
+from shared_api.runtime.watching.owners import Owner, by_controller, identity
 from shared_api.runtime.watching.predicates import Watched
 from shared_api.runtime.watching.reflector import Source
 
@@ -39,6 +41,8 @@ class BackendCaches:
     pods: Cache[Pod]
     written: dict[Resource, Cache[WrittenObject]] = field(default_factory=dict)
     read: dict[Resource, Cache[Watched]] = field(default_factory=dict)
+    nodes: Cache[ListedNode] | None = None
+    """For messages about capacity."""
 
     def gang(self, key: ObjectKey) -> ObservedPodGang | None:
         """The gang of this name, unless it is being deleted."""
@@ -49,22 +53,41 @@ class BackendCaches:
         """The pods that have the label of this gang."""
         return self.pods.by_index(GANG, f"{gang.metadata.namespace}/{gang.metadata.name}")
 
+    def find(self, resource: Resource, key: ObjectKey) -> Watched | None:
+        """Any object of a kind that is watched, as its projection."""
+        if (cache := self.read.get(resource)) is not None:
+            return cache.get(key)
+        found = self.written[resource].get(key)
+        return None if found is None else found.object
+
+    def gangs_of(self, resource: Resource, owner: Watched) -> list[ObservedPodGang]:
+        """The gangs that an object of this kind controls."""
+        return self.gangs.by_index(OWNER, identity(resource, owner))
+
     def owned(self, resource: Resource, owner: Owner) -> list[WrittenObject]:
         """The objects of a kind that this owner controls."""
         return self.written[resource].by_index(OWNER, owner)
 
 
-def watch_all(manager: Manager, backend: str, dialect: Dialect) -> BackendCaches:
+def watch_all(manager: Manager, backend: Backend, dialect: Dialect) -> BackendCaches:
     """Watch everything that a dialect needs."""
+    name = backend.name
     caches = BackendCaches(
         # Without fingerprints: `urgency` decides before the Applier is called.
-        manager.watch(Source(GANGS, ObservedPodGang, selector=served_by(backend))),
-        manager.watch(Source(PODS, Pod, selector=served_by(backend)), {GANG: by_gang}),
+        manager.watch(
+            Source(GANGS, ObservedPodGang, selector=served_by(name)), {OWNER: by_controller}
+        ),
+        manager.watch(Source(PODS, Pod, selector=served_by(name)), {GANG: by_gang}),
+        nodes=manager.watch(Source(NODES, ListedNode)),
     )
-    for writes in (*dialect.writes, *(companion.writes for companion in dialect.companions)):
-        _watch_written(manager, backend, writes, caches)
+    for writes in dialect.writes:
+        _watch_written(manager, name, writes, caches)
+    for companion in dialect.companions:
+        _watch_written(manager, backend.kind, companion.writes, caches)
     for reads in (*dialect.reads, *(companion.source for companion in dialect.companions)):
         _watch_read(manager, reads, caches)
+    # Last: a dialect that reads PodCliques has its own projection.
+    _watch_read(manager, Reads(CLIQUES, GangClique), caches)
     return caches
 
 

@@ -4,7 +4,7 @@ It belongs to one process and one dialect. Controllers share nothing else; what 
 another is in the results.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backend_controllers.contract.declaration import Backend
@@ -48,6 +48,11 @@ class BackendContext:
     def runtime(self) -> Runtime:
         """What the controllers are built from."""
         return Runtime(self.client, self.telemetry, self.field_manager, self.fence, self.clock)
+
+    @property
+    def shared(self) -> "BackendContext":
+        """The context for objects that all instances of this kind write, with equal content."""
+        return replace(self, backend=self.backend.shared)
 
     def now(self) -> datetime:
         """The wall clock, for fields that people read."""

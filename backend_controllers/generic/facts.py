@@ -45,11 +45,7 @@ class CacheFacts:
 
     def get(self, resource: Resource, namespace: str, name: str) -> Watched | None:
         """Any object of a kind that the dialect watches."""
-        key = ObjectKey(namespace, name)
-        if (cache := self._caches.read.get(resource)) is not None:
-            return cache.get(key)
-        found = self._caches.written[resource].get(key)
-        return None if found is None else found.object
+        return self._caches.find(resource, ObjectKey(namespace, name))
 
     def all(self, resource: Resource) -> tuple[Watched, ...]:
         """All objects of a kind that the dialect only reads."""

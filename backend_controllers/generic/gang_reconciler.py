@@ -5,9 +5,10 @@ It posts the result of each gang. It writes no status: the status controller rea
 
 import asyncio
 
-from backend_controllers.contract.declaration import Dialect, Translation
+from backend_controllers.contract.declaration import Dialect, Reads, Translation
 from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.endings import has_ended
 from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.gang_results import GangResult, Stage
 from backend_controllers.generic.kinds import GANGS
@@ -19,7 +20,8 @@ from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.reconciling.outcome import Result, Retry
-from shared_api.runtime.watching.owners import identity
+from shared_api.runtime.watching.owners import controller_of, identity
+from shared_api.runtime.watching.predicates import Watched
 
 CONFLICT_RETRY_SECONDS = 15.0
 """After this a name that a foreign object has is tried again: we do not watch foreign objects."""
@@ -58,6 +60,12 @@ class GangReconciler:
         if gang is None:
             # The garbage collector deletes the objects; the sweep deletes the rest.
             return None
+        if has_ended(gang):
+            # Its queue must be free for others; the pods that ended stay for their logs.
+            await self._written(gang, Translation())
+            generation = gang.metadata.generation
+            self._post(gang, GangResult(Stage.ENDED, "the jobs have ended", generation))
+            return None
         translation = self._translated(gang)
         if translation.lacks:
             self._post_unreadable(gang)
@@ -73,13 +81,12 @@ class GangReconciler:
 
     def _post_unreadable(self, gang: ObservedPodGang) -> None:
         """Report an object of the gang that exists and cannot be read, if the translation lacks it."""
-        key = gang.metadata.key
         found = tuple(
             value.explained(reads.resource.kind)
             for reads in self._dialect.reads
-            if reads.about is not None and reads.through is None
+            if reads.concerns_certain_gangs and reads.through is None
             for value in self._caches.read[reads.resource].unreadable.values()
-            if reads.about(value) == key
+            if _is_about(reads, value, gang)
         )
         if found:
             generation = gang.metadata.generation
@@ -152,12 +159,18 @@ class GangReconciler:
             self._context.results.forget(old.metadata.uid)
 
 
+def _is_about(reads: Reads, value: Watched, gang: ObservedPodGang) -> bool:
+    if reads.owns_gangs:
+        return controller_of(gang) == identity(reads.resource, value)
+    return reads.about is not None and reads.about(value) == gang.metadata.key
+
+
 def _result(gang: ObservedPodGang, translation: Translation, step: WriteProgress) -> GangResult:
     generation = gang.metadata.generation
     if translation.refusals:
         return GangResult(Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals)
     if step.stage is Stage.PROGRAMMED and translation.awaits:
-        step = WriteProgress(Stage.AWAITING, translation.awaits)
+        step = WriteProgress(Stage(translation.awaits_reason.value), translation.awaits)
     return GangResult(
         step.stage,
         step.message,

@@ -22,7 +22,7 @@ class Stage(StrEnum):
     UNREADABLE = names.REASON_UNREADABLE
     """An object that the translation needs cannot be read."""
     CONFLICT = names.REASON_CONFLICT
-    REJECTED = "Rejected"
+    REJECTED = names.REASON_REJECTED
     """The API server rejects the object."""
     FAILED = "WriteFailed"
     """The API server cannot store the object for now, such as while a webhook is down."""
@@ -30,6 +30,10 @@ class Stage(StrEnum):
     """An object that cannot be changed is being deleted; another gets its name afterwards."""
     AWAITING = "Awaiting"
     """The objects are written after an event, such as the ungating of all pods."""
+    ENDED = "Ended"
+    """The jobs of the gang have ended, and the scheduler's objects are deleted."""
+    NO_CAPACITY = "NoCapacity"
+    """The far side does not have the resources of the gang at present."""
     PROGRAMMED = names.CONDITION_PROGRAMMED
     OUTDATED = "OutdatedObjectKept"
     """The scheduler works with an older object, since the server does not let it be changed."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from shared_api import names
 from shared_api.kube.client import Selector
 from shared_api.kube.resources import Resource
-from shared_api.models import KubeObject, PodGang, SchedulerBackend
+from shared_api.models import BackendInventory, KubeObject, PodGang, SchedulerBackend
 
 
 def _of(kind: type[KubeObject], plural: str, *, namespaced: bool = True) -> Resource:
@@ -20,6 +20,7 @@ def _of(kind: type[KubeObject], plural: str, *, namespaced: bool = True) -> Reso
 
 GANGS = _of(PodGang, "podgangs")
 BACKENDS = _of(SchedulerBackend, "schedulerbackends", namespaced=False)
+INVENTORIES = _of(BackendInventory, "backendinventories", namespaced=False)
 
 
 def field_manager(backend: str) -> str:

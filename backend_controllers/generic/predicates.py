@@ -10,12 +10,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from backend_controllers.contract.declaration import Dialect, Writes
+from backend_controllers.contract.declaration import Dialect, Reads, Writes
 from backend_controllers.generic.caches import BackendCaches, WrittenObject
+from backend_controllers.generic.endings import ending_changed
 from backend_controllers.generic.gang_results import GangResults
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api import names
+from shared_api.capacity.nodes import ListedNode
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus
 from shared_api.kube.pods import Pod
 from shared_api.models import SchedulerBackend, SchedulerBackendStatus
@@ -35,6 +37,8 @@ def gang_needs_translation(
     """A gang changed in something that its translation may be computed from."""
 
     def needs(old: ObservedPodGang | None, new: ObservedPodGang | None) -> bool:
+        if ending_changed(old, new):
+            return True
         if not more_than_status(old, new):
             return False
         if old is None or new is None or dialect.heeds_gated_pods:
@@ -90,6 +94,29 @@ def content_differs(old: Watched | None, new: Watched | None) -> bool:
     return _content(old) != _content(new)
 
 
+def read_differs(reads: Reads) -> Predicate[Watched]:
+    """A projection has other content than before, or was created or deleted."""
+    part = reads.part
+    if part is None:
+        return content_differs
+
+    def differs(old: Watched | None, new: Watched | None) -> bool:
+        return old is None or new is None or part(old) != part(new)
+
+    return differs
+
+
+def node_differs(old: ListedNode | None, new: ListedNode | None) -> bool:
+    """A node has other capacity, labels or taints, or was created or deleted."""
+    if old is None or new is None:
+        return True
+    return (old.metadata.labels, old.spec, old.status) != (
+        new.metadata.labels,
+        new.spec,
+        new.status,
+    )
+
+
 def reports_differ(writes: Writes) -> Predicate[WrittenObject]:
     """An object of ours shows something else of what `mirror` reads, or is gone."""
     part = writes.mirrored_part
@@ -112,6 +139,11 @@ def reports_differ(writes: Writes) -> Predicate[WrittenObject]:
 def status_differs(old: ObservedPodGang | None, new: ObservedPodGang | None) -> bool:
     """The part of a gang's status that a backend writes was removed or changed."""
     return old is not None and new is not None and _by_backend(old) != _by_backend(new)
+
+
+def source_status_differs(old: Watched | None, new: Watched | None) -> bool:
+    """The status of a source was removed or changed."""
+    return old is not None and new is not None and _status(old) != _status(new)
 
 
 def readiness_differs(
@@ -161,6 +193,10 @@ def has_no_gang(caches: BackendCaches, value: Watched) -> bool:
 def created_without_gang(caches: BackendCaches) -> Predicate[WrittenObject]:
     """An object appeared whose gang is not ours."""
     return lambda old, new: old is None and new is not None and has_no_gang(caches, new)
+
+
+def _status(source: Watched) -> object:
+    return getattr(source, "status", None)
 
 
 def _by_backend(gang: ObservedPodGang) -> object:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import structlog
 
 from backend_controllers.contract.declaration import Backend, Dialect
-from backend_controllers.generic.assembly import assemble
+from backend_controllers.generic.assembly import Extension, assemble
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Discovery, Found
 from backend_controllers.generic.kinds import field_manager
@@ -52,12 +52,14 @@ class Process:
         client: Client,
         telemetry: Telemetry,
         elector: Elector,
+        extend: Extension | None = None,
     ) -> None:
         self._backend = backend
         self._settings = settings
         self._client = client
         self._telemetry = telemetry
         self._elector = elector
+        self._extend = extend
         self._metrics = BackendMetrics(telemetry, backend.name)
         self._discovery = Discovery(client, backend, settings.options, telemetry)
         # The first map has the checks of the present manager.
@@ -129,12 +131,15 @@ class Process:
             lease=lease_of(self._backend, self._settings),
             fence=manager.fence,
         )
-        assemble(context, manager, found)
+        assemble(context, manager, found, self._extend)
         return manager
 
 
 async def run(
-    backend: Backend, settings: BackendSettings, access: Callable[[], Access] = from_environment
+    backend: Backend,
+    settings: BackendSettings,
+    access: Callable[[], Access] = from_environment,
+    extend: Extension | None = None,
 ) -> None:
     """Run a backend until it is stopped."""
     telemetry, agent = Telemetry(), field_manager(backend.name)
@@ -156,4 +161,4 @@ async def run(
             telemetry,
             terms=ElectionOptions(switch=DeadMansSwitch()),
         )
-        await Process(backend, settings, client, telemetry, elector).run()
+        await Process(backend, settings, client, telemetry, elector, extend).run()

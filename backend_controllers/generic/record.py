@@ -9,25 +9,33 @@ from datetime import datetime
 from backend_controllers.contract.declaration import Absent, Backend, Dialect
 from backend_controllers.generic.conditions import ReportedCondition, by_type, moment, rendered
 from backend_controllers.generic.discovery import Found
+from backend_controllers.settings import BackendInstance
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import (
     JsonObject,
     NamespacedName,
+    NodeLocation,
     ObjectMeta,
+    Price,
     ReleaseRules,
     SchedulerBackend,
     SchedulerBackendSpec,
 )
 
 REASON_FOUND = "SchedulerApiFound"
-REASON_MISSING = "SchedulerApiMissing"
+REASON_MISSING = names.REASON_SCHEDULER_API_MISSING
 
 
 def record_manifest(
-    backend: Backend, answer: Dialect | Absent, lease: ObjectKey | None
+    backend: Backend,
+    answer: Dialect | Absent,
+    lease: ObjectKey | None,
+    deployment: str = "",
+    instance: BackendInstance | None = None,
 ) -> JsonObject:
-    """The record, without its status."""
+    """The record, without its status. `deployment` is empty if it has the name of the Lease."""
+    instance = instance or BackendInstance()
     spec = SchedulerBackendSpec(
         scheduler_names=backend.scheduler_names,
         capabilities=tuple(sorted(answer.capabilities)),
@@ -35,6 +43,8 @@ def record_manifest(
         scheduling_gate=backend.scheduling_gate,
     )
     more: dict[str, object] = {}
+    if backend.kind != backend.name:
+        more["kind"] = backend.kind
     if backend.pod_keys is not None:
         more["pod_keys"] = backend.pod_keys
     release = (answer.release if isinstance(answer, Dialect) else None) or backend.release
@@ -44,9 +54,17 @@ def record_manifest(
         more["release"] = release
     if lease is not None:
         more["lease"] = NamespacedName(namespace=lease.namespace, name=lease.name)
-    record = SchedulerBackend(
-        metadata=ObjectMeta(name=backend.name), spec=spec.model_copy(update=more)
-    )
+        if deployment:
+            more["deployment"] = NamespacedName(namespace=lease.namespace, name=deployment)
+    known = instance.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    if known.get("location"):
+        more["location"] = NodeLocation.model_validate(known["location"])
+    if known.get("price"):
+        more["price"] = Price.model_validate(known["price"])
+    metadata = ObjectMeta(name=backend.name)
+    if instance.labels:
+        metadata = ObjectMeta(name=backend.name, labels=instance.labels)
+    record = SchedulerBackend(metadata=metadata, spec=spec.model_copy(update=more))
     return record.manifest()
 
 
@@ -61,6 +79,8 @@ def record_status(
         "observedGeneration": record.metadata.generation or 0,
         "lastHeartbeat": moment(heartbeat),
         "apiVersions": list(api_versions(found)),
+        # One text: `kubectl get` prints a list as JSON. The empty name has nothing to print.
+        "schedulers": ",".join(name for name in record.spec.scheduler_names if name),
     }
     if isinstance(answer, Dialect):
         status["dialect"] = answer.name

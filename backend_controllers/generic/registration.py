@@ -42,7 +42,15 @@ class Registration:
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Apply the record and its status."""
-        manifest = record_manifest(self._context.backend, self._found.answer, self._context.lease)
+        context = self._context
+        deployment = context.settings.leader_election.deployment or ""
+        manifest = record_manifest(
+            context.backend,
+            self._found.answer,
+            context.lease,
+            deployment,
+            context.settings.instance,
+        )
         behalf = Behalf(key, force=True)
         await self._applier.apply(self._target, manifest, behalf)
         observed = self._target.cache.get(key)

@@ -22,6 +22,7 @@ from backend_controllers.generic.conditions import (
     rendered,
 )
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
+from backend_controllers.generic.endings import ended_phase
 from backend_controllers.generic.gang_results import GangResult, Stage
 from shared_api import names
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus, ObservedPodPreparation
@@ -44,6 +45,12 @@ OUR_CONDITIONS = frozenset(
         names.CONDITION_READY,
         names.CONDITION_DISRUPTION_TARGET,
     }
+)
+_STAGES = (
+    names.CONDITION_ACCEPTED,
+    names.CONDITION_PROGRAMMED,
+    names.CONDITION_SCHEDULED,
+    names.CONDITION_READY,
 )
 _NO_STATUS = ObservedPodGangStatus()
 
@@ -75,6 +82,11 @@ class GangReport(msgspec.Struct, frozen=True, gc=False):
         """The condition of this type."""
         return next((one for one in self.conditions if one.kind == kind), None)
 
+    def _blocking(self) -> ReportedCondition | None:
+        """The first stage that the gang has not passed. It changes only with a condition."""
+        found = (one for one in self.conditions if one.kind in _STAGES and not one.holds)
+        return min(found, key=lambda one: _STAGES.index(one.kind), default=None)
+
     def manifest(self, gang: ObservedPodGang, now: datetime) -> JsonObject:
         """The status as it is applied."""
         previous = gang.status or _NO_STATUS
@@ -83,6 +95,9 @@ class GangReport(msgspec.Struct, frozen=True, gc=False):
             "phase": self.phase.value,
             "observedGeneration": self.result.generation,
         }
+        if (blocking := self._blocking()) is not None:
+            message = without_middle(blocking.message, MESSAGE_LIMIT)
+            status["backendBlocker"] = {"reason": blocking.reason, "message": message}
         if self.placement_score is not None:
             status["placementScore"] = self.placement_score
         if preparations := self.result.preparations:
@@ -117,9 +132,14 @@ def report(
     if (disrupted := _disrupted(gang, result, count, disruption)) is not None:
         conditions.append(disrupted)
     score = scheduler.placement_score
+    # Not before the scheduler's objects are deleted: then the queue of the gang is free.
+    phase = ended_phase(gang) if result.stage is Stage.ENDED else None
+    if phase is not None:
+        # Nobody waits for its pods any more.
+        conditions = [_accepted(result), _programmed(result, scheduler), *_ended(result, phase)]
     return GangReport(
         tuple(conditions),
-        _phase(count),
+        _phase(count) if phase is None else phase,
         result,
         # The API takes 0 to 1.
         None if score is None else min(max(score, 0.0), 1.0),
@@ -203,6 +223,15 @@ def _ready(result: GangResult, count: GangCount) -> ReportedCondition:
     holds, message = count.is_ready, count.ready_text()
     reason = REASON_READY if holds else REASON_NOT_READY
     return ReportedCondition(names.CONDITION_READY, holds, reason, message, result.generation)
+
+
+def _ended(result: GangResult, phase: PodGangPhase) -> tuple[ReportedCondition, ...]:
+    kinds = (names.CONDITION_SCHEDULED, names.CONDITION_READY)
+    message = f"the jobs of the gang have ended: {phase.value}"
+    return tuple(
+        ReportedCondition(kind, False, phase.value, message, result.generation)  # noqa: FBT003
+        for kind in kinds
+    )
 
 
 def _disrupted(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from backend_controllers.contract.declaration import Dialect
 from backend_controllers.contract.pod_counts import count
 from backend_controllers.generic.caches import BackendCaches
+from backend_controllers.generic.capacity_numbers import CapacityNumbers
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
@@ -19,6 +20,7 @@ from backend_controllers.generic.gang_results import GangResult, Stage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.reports import GangReport, WriteUrgency, report, urgency
+from backend_controllers.generic.silence import Silence
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import ObservedPodGang
@@ -56,6 +58,10 @@ class StatusReconciler:
         )
         self._target = Target(GANGS, caches.gangs)
         timing = context.settings.timing
+        self._numbers = CapacityNumbers(caches)
+        self._silence = Silence(
+            context.clock, timing.silent_after_seconds, context.backend.where_it_runs
+        )
         self._delays = {
             WriteUrgency.NOW: 0.0,
             WriteUrgency.SOON: timing.reason_delay_seconds,
@@ -72,12 +78,12 @@ class StatusReconciler:
         if gang is None or result is None:
             self._debouncer.done(key)
             return None
-        new = self._report(gang, result)
+        new, again = self._report(gang, result)
         self._measure(gang, new)
         found = urgency(gang.status, new)
         if found is WriteUrgency.NOTHING:
             self._debouncer.done(key)
-            return None
+            return Result(requeue_after=again) if again is not None else None
         now = self._context.clock.monotonic()
         since = self._debouncer.first_change(key)
         if (wait := self._due(key, found, since) - now) > 0:
@@ -87,7 +93,7 @@ class StatusReconciler:
         await self._write(gang, new, key)
         self._debouncer.wrote(now)
         self._context.metrics.mirror.observe(self._context.clock.monotonic() - since)
-        return None
+        return Result(requeue_after=again) if again is not None else None
 
     def _result(self, gang: ObservedPodGang) -> GangResult | None:
         """The result of a gang, also if only references were added since it was translated."""
@@ -96,18 +102,27 @@ class StatusReconciler:
             return result
         return replace(result, generation=gang.metadata.generation)
 
-    def _report(self, gang: ObservedPodGang, result: GangResult) -> GangReport:
+    def _report(self, gang: ObservedPodGang, result: GangResult) -> tuple[GangReport, float | None]:
+        """Return the status of a gang, and when it changes without an event."""
         facts = CacheFacts(self._caches, gang)
         stands_in = self._dialect.surplus_stands_in
         counted = count(gang, facts.pods, surplus_stands_in=stands_in)
         disruption = self._disruptions.of(gang, facts.pods, is_scheduled=counted.is_scheduled)
-        return report(gang, result, counted, self._dialect.mirror(gang, facts), disruption)
+        found = self._dialect.mirror(gang, facts)
+        again = None
+        if counted.is_scheduled or not result.is_done:
+            self._silence.forget(gang.metadata.uid)
+        else:
+            found, again = self._silence.judged(gang, facts.pods, found)
+            found = self._numbers.explained(gang, counted, found)
+        return report(gang, result, counted, found, disruption), again
 
     def _forget(self, old: ObservedPodGang | None, new: ObservedPodGang | None) -> None:
         if old is not None and new is None:
             self._context.metrics.forget(old.metadata.uid)
             self._written_at.pop(key_of(old), None)
             self._disruptions.forget(old)
+            self._silence.forget(old.metadata.uid)
 
     def _due(self, key: ObjectKey, found: WriteUrgency, since: float) -> float:
         """Return when a status is written that differs since then."""

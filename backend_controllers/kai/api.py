@@ -27,13 +27,15 @@ BINDINGS = Resource(
 BACKEND_NAME = "kai"
 SCHEDULER_NAME = "kai-scheduler"
 
-# Users set these on a PodCliqueSet, and its gangs inherit them.
+# Users set these on a PodCliqueSet or on its cliques.
 KEY_QUEUE = "kai.scheduler/queue"
+KEY_PRIORITY_CLASS = "priorityClassName"
 KEY_PREEMPTIBILITY = "kai.scheduler/preemptibility"
 KEY_PREEMPTION_DELAY = "kai.scheduler/preemption-delay"
 KEY_STALENESS = "kai.scheduler/staleness-grace-period"
 KEY_NODE_POOL = "kai.scheduler/node-pool"
 KEY_TOPOLOGY = "kai.scheduler/topology"
+KEYS_OF_KAI = "kai.scheduler/"
 
 # Set on pods.
 KEY_POD_GROUP = "pod-group-name"

@@ -25,6 +25,7 @@ from backend_controllers.contract.detecting import (
     missing_kind,
 )
 from backend_controllers.contract.events import EVENTS, SchedulerEvent
+from backend_controllers.contract.requested_values import READS_SETS
 from backend_controllers.kai import podgrouper
 from backend_controllers.kai.api import (
     BACKEND_NAME,
@@ -123,6 +124,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
 
 def _reads(features: KaiFeatures) -> tuple[Reads, ...]:
     reads = [
+        READS_SETS,
         Reads(QUEUES, KaiQueue),
         Reads(PRIORITY_CLASSES, PartialObject),
         Reads(EVENTS, SchedulerEvent, _EVICTIONS, translated=False, about=gang_of_event),
@@ -139,5 +141,6 @@ BACKEND = Backend(
     questions=Questions(definitions=tuple(map(str, (PODGROUPS, QUEUES, TOPOLOGIES)))),
     detect=detect,
     options=KaiOptions,
+    where_it_runs="kubectl -n kai-scheduler get pods",
     pod_keys=("kai.scheduler/", KEY_POD_GROUP),
 )

@@ -39,7 +39,7 @@ def pods_of_earlier_gang(gang: ObservedPodGang, pods: Iterable[Pod]) -> Iterator
 def minimums(gang: ObservedPodGang, pods: Sequence[Pod], features: KaiFeatures) -> dict[str, int]:
     """Return how many pods of each group KAI must schedule together; some groups may be absent."""
     earlier = tuple(pods_of_earlier_gang(gang, pods))
-    filled = Counter(group_of(pod) for pod in earlier if pod.is_bound and not pod.has_ended)
+    filled = Counter(group_of(pod) for pod in earlier if pod.is_bound and not pod.has_failed)
     requested = {
         group.name: max(group.min_replicas - filled[group.name], 0) for group in gang.spec.podgroups
     }

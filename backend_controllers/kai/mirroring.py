@@ -9,6 +9,7 @@ messages about it are not repeated.
 
 from backend_controllers.contract.declaration import Facts, Report
 from backend_controllers.contract.pod_counts import group_of, members_are_ungated
+from backend_controllers.contract.requested_values import requested_values
 from backend_controllers.contract.scheduling_conditions import unscheduled_conditions
 from backend_controllers.contract.timestamps import time_of
 from backend_controllers.kai import evictions, messages, podgrouper, queues
@@ -16,11 +17,12 @@ from backend_controllers.kai.api import PODGROUPS, KaiPodGroup, SchedulingCondit
 from backend_controllers.kai.installation import KaiInstallation
 from backend_controllers.kai.membership import groups_below_minimum, pods_of_earlier_gang
 from backend_controllers.kai.topology_levels import topology_problem
+from shared_api import names
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 
 PODGROUPER_CLASH = "PodGrouperClash"
-EARLIER_GANG = "PodsOfEarlierGang"
+EARLIER_GANG = names.REASON_PODS_OF_EARLIER_GANG
 
 
 def mirror(installation: KaiInstallation, gang: ObservedPodGang, facts: Facts) -> Report:
@@ -53,7 +55,7 @@ def _why_unscheduled(
     facts: Facts,
     pod_group: KaiPodGroup | None,
 ) -> tuple[str, str]:
-    queue = queues.queue_of(installation, gang)
+    queue = queues.queue_of(installation, requested_values(gang, facts))
     problem = queues.queue_problem(queue, facts) if queue else None
     if problem is None and installation.features.topology:
         problem = topology_problem(gang, facts)

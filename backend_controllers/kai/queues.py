@@ -6,17 +6,17 @@ written, and KAI schedules it once the queue exists.
 """
 
 from backend_controllers.contract.declaration import Facts
-from backend_controllers.contract.queues import listed, named_queue
+from backend_controllers.contract.queues import listed
+from backend_controllers.contract.requested_values import RequestedValues
 from backend_controllers.kai.api import KEY_QUEUE, QUEUES, KaiQueue
 from backend_controllers.kai.installation import KaiInstallation
-from shared_api.kube.podgangs import ObservedPodGang
 
-_LABEL = f"the label {KEY_QUEUE} on the PodCliqueSet"
+_LABEL = f"the label {KEY_QUEUE} on the PodCliqueSet or its cliques"
 
 
-def queue_of(installation: KaiInstallation, gang: ObservedPodGang) -> str | None:
+def queue_of(installation: KaiInstallation, requested: RequestedValues) -> str | None:
     """Return the queue of a gang: its own, else the default."""
-    return named_queue(gang, KEY_QUEUE) or installation.options.default_queue
+    return requested.value(KEY_QUEUE) or installation.options.default_queue
 
 
 def no_queue(facts: Facts) -> str:

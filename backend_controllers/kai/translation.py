@@ -7,27 +7,16 @@ since they may be created later; a remark reports it. If pods of an earlier gang
 there may be no sub-group left, and then there is no PodGroup.
 """
 
-import re
-
 from backend_controllers.contract.declaration import Facts, Rendered, Translation
 from backend_controllers.contract.findings import Findings
 from backend_controllers.contract.manifests import manifest
-from backend_controllers.contract.remarks import (
-    missing_priority_class,
-    no_reservations,
-    unknown_groups,
-)
-from backend_controllers.kai.api import (
-    KEY_NODE_POOL,
-    KEY_PREEMPTIBILITY,
-    KEY_PREEMPTION_DELAY,
-    KEY_STALENESS,
-    PODGROUPS,
-    pod_group_name,
-)
-from backend_controllers.kai.installation import KaiFeatures, KaiInstallation
+from backend_controllers.contract.remarks import no_reservations, unknown_groups
+from backend_controllers.contract.requested_values import RequestedValues, requested_values
+from backend_controllers.kai.api import PODGROUPS, pod_group_name
+from backend_controllers.kai.installation import KaiInstallation
 from backend_controllers.kai.membership import minimums, pods_of_earlier_gang
 from backend_controllers.kai.queues import no_queue, queue_of
+from backend_controllers.kai.scheduling_policy import contradictions, labels_of, policy_of
 from backend_controllers.kai.subgroups import roots, sub_groups
 from backend_controllers.kai.topology_levels import topology_of
 from backend_controllers.kai.topology_requests import KaiTopologyRequests
@@ -35,27 +24,31 @@ from shared_api import names
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.models import JsonObject
 
-_PREEMPTIBILITIES = ("preemptible", "non-preemptible")
-_DURATION = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)")
-
 
 def translate(installation: KaiInstallation, gang: ObservedPodGang, facts: Facts) -> Translation:
     """Return the PodGroup of a gang, or all reasons to reject the gang."""
+    requested = requested_values(gang, facts)
+    if requested.missing:
+        return Translation(lacks=requested.missing)
     findings = Findings()
-    spec = _spec(installation, gang, facts, findings)
+    findings.refusals.extend(contradictions(requested))
+    queue = queue_of(installation, requested)
+    labels = labels_of(requested, queue, findings)
+    spec = _spec(installation, requested, facts, findings)
+    if queue is None:
+        findings.refusals.append(no_queue(facts))
+    else:
+        spec["queue"] = queue
     remarks = tuple(findings.remarks)
     if findings.refusals:
         return Translation(refusals=tuple(findings.refusals), remarks=remarks)
     if not spec["subGroups"]:
         return Translation(remarks=remarks)
-    return Translation(objects=(Rendered(PODGROUPS, _manifest(gang, spec)),), remarks=remarks)
+    rendered = Rendered(PODGROUPS, _manifest(gang, labels, spec))
+    return Translation(objects=(rendered,), remarks=remarks)
 
 
-def _manifest(gang: ObservedPodGang, spec: JsonObject) -> JsonObject:
-    labels: JsonObject = {names.LABEL_PODGANG: gang.metadata.name}
-    pool = gang.metadata.labels.get(KEY_NODE_POOL)
-    if pool:
-        labels[KEY_NODE_POOL] = pool
+def _manifest(gang: ObservedPodGang, labels: JsonObject, spec: JsonObject) -> JsonObject:
     # KAI adds its timestamps with a JSON patch from its snapshot. On an object without
     # annotations, that patch replaces the whole map.
     annotations: JsonObject = {names.LABEL_PODGANG: gang.metadata.name}
@@ -65,29 +58,22 @@ def _manifest(gang: ObservedPodGang, spec: JsonObject) -> JsonObject:
 
 
 def _spec(
-    installation: KaiInstallation, gang: ObservedPodGang, facts: Facts, findings: Findings
+    installation: KaiInstallation, requested: RequestedValues, facts: Facts, findings: Findings
 ) -> JsonObject:
-    features = installation.features
-    queue = queue_of(installation, gang)
-    if queue is None:
-        findings.refusals.append(no_queue(facts))
+    features, gang = installation.features, requested.gang
     if not gang.spec.podgroups:
         findings.refusals.append("the gang has no groups")
     findings.remarks.extend(unknown_groups(gang))
     topology = topology_of(gang, facts) if features.topology else None
     requests = KaiTopologyRequests(features, topology, findings)
     entries = sub_groups(gang, requests, minimums(gang, facts.pods, features))
-    spec: JsonObject = {"queue": queue, "subGroups": [*entries]}
+    spec: JsonObject = {"subGroups": [*entries]}
     if features.min_sub_group:
         spec["minSubGroup"] = roots(entries)
     constraint = requests.gang(gang.spec.topology_constraint)
     if constraint is not None:
         spec["topologyConstraint"] = constraint
-    if gang.spec.priority_class_name:
-        spec["priorityClassName"] = gang.spec.priority_class_name
-    findings.remarks.extend(missing_priority_class(gang, facts, "KAI"))
-    spec.update(_preemptibility(gang, features, findings))
-    spec.update(_delays(installation, gang, findings))
+    spec.update(policy_of(installation, requested, facts, findings))
     findings.remarks.extend(no_reservations(gang, "KAI"))
     if earlier := len(tuple(pods_of_earlier_gang(gang, facts.pods))):
         findings.remarks.append(
@@ -95,51 +81,3 @@ def _spec(
             " Delete them to recreate them in this gang"
         )
     return spec
-
-
-def _preemptibility(gang: ObservedPodGang, features: KaiFeatures, findings: Findings) -> JsonObject:
-    value = gang.metadata.labels.get(KEY_PREEMPTIBILITY)
-    if not value:
-        return {}
-    if value not in _PREEMPTIBILITIES:
-        findings.refusals.append(
-            f"the label {KEY_PREEMPTIBILITY} has the invalid value '{value}'. Set it to"
-            f" {' or '.join(_PREEMPTIBILITIES)}"
-        )
-        return {}
-    if not features.preemptibility:
-        findings.remarks.append(_ignored(KEY_PREEMPTIBILITY, features, "v0.10"))
-        return {}
-    return {"preemptibility": value}
-
-
-def _delays(installation: KaiInstallation, gang: ObservedPodGang, findings: Findings) -> JsonObject:
-    annotations = gang.metadata.annotations
-    requested = {
-        "preemptionDelay": (KEY_PREEMPTION_DELAY, annotations.get(KEY_PREEMPTION_DELAY)),
-        "stalenessGracePeriod": (
-            KEY_STALENESS,
-            annotations.get(KEY_STALENESS) or installation.options.staleness_grace_period,
-        ),
-    }
-    delays: JsonObject = {}
-    for name, (key, value) in requested.items():
-        if not value:
-            continue
-        if not _DURATION.fullmatch(value):
-            # KAI's scheduler stops reading all PodGroups if it cannot decode one.
-            findings.refusals.append(
-                f"{key} has the invalid value '{value}'. Set it to a duration such as 90s or 1h30m"
-            )
-        elif installation.features.delays:
-            delays[name] = value
-        elif key in annotations:
-            findings.remarks.append(_ignored(key, installation.features, "v0.17"))
-    return delays
-
-
-def _ignored(key: str, features: KaiFeatures, since: str) -> str:
-    return (
-        f"{key} is ignored: the installed KAI ({features.release}) does not have it. Upgrade KAI to"
-        f" {since} or newer"
-    )

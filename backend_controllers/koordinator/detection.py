@@ -114,6 +114,7 @@ BACKEND = Backend(
     ),
     detect=detect,
     options=KoordinatorOptions,
+    where_it_runs="kubectl -n koordinator-system get pods,lease/koord-scheduler",
     pod_keys=("quota.scheduling.koordinator.sh/", "scheduling.koordinator.sh/", KEY_POD_GROUP),
     release=ReleaseRules(
         surplus=SurplusRelease.AFTER_SCHEDULED, programs=ProgramsRelease.AFTER_RELEASE

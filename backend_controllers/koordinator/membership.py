@@ -37,10 +37,10 @@ def gang_groups(gang: ObservedPodGang) -> tuple[ObservedPodGroup, ...]:
 def members(
     gang: ObservedPodGang, pods: Sequence[Pod]
 ) -> Iterator[tuple[ObservedPodGroup, list[Pod]]]:
-    """Yield each group that has members, with those that have not ended."""
+    """Yield each group that has members, with those that have not failed."""
     by_group: dict[str, list[Pod]] = {}
     for pod in pods:
-        if not pod.has_ended:
+        if not pod.has_failed:
             by_group.setdefault(pod.metadata.labels.get(KEY_POD_GROUP, ""), []).append(pod)
     for group in gang_groups(gang):
         yield group, by_group.get(pod_group_name(gang, group.name), [])

@@ -22,7 +22,7 @@ HYPERNODES = Resource(
 BACKEND_NAME = "volcano"
 SCHEDULER_NAME = "volcano"
 
-# Users set these on a PodCliqueSet, and its gangs inherit them. The second is Grove's own.
+# Users set these on a PodCliqueSet or on its cliques. The second is Grove's own.
 KEY_QUEUE = "scheduling.volcano.sh/queue-name"
 KEY_QUEUE_OF_GROVE = "scheduling.grove.io/volcano-queue"
 

@@ -26,6 +26,7 @@ from backend_controllers.contract.detecting import (
     dialect_name,
     missing_kind,
 )
+from backend_controllers.contract.requested_values import READS_SETS
 from backend_controllers.volcano.api import (
     BACKEND_NAME,
     HYPERNODES,
@@ -119,7 +120,7 @@ def detect(served: Served, options: Options) -> Dialect | Absent:
 
 
 def _reads(installation: VolcanoInstallation) -> tuple[Reads, ...]:
-    reads = [Reads(QUEUES, VolcanoQueue), Reads(PRIORITY_CLASSES, PartialObject)]
+    reads = [READS_SETS, Reads(QUEUES, VolcanoQueue), Reads(PRIORITY_CLASSES, PartialObject)]
     if installation.features.topology:
         reads.append(Reads(HYPERNODES, ObservedHyperNode))
     if installation.has_min_resources:
@@ -143,6 +144,7 @@ BACKEND = Backend(
     questions=Questions(definitions=tuple(map(str, (PODGROUPS, QUEUES, HYPERNODES)))),
     detect=detect,
     options=VolcanoOptions,
+    where_it_runs="kubectl -n volcano-system get pods -l app=volcano-scheduler",
     pod_keys=("scheduling.k8s.io/", "scheduling.volcano.sh/", "volcano.sh/"),
     # Volcano schedules older pods first, so surplus pods could use capacity that the gang needs.
     release=ReleaseRules(surplus=SurplusRelease.AFTER_SCHEDULED),

@@ -8,6 +8,7 @@ does not try the gang, so older messages about it are not repeated.
 
 from backend_controllers.contract.declaration import Facts, Report
 from backend_controllers.contract.pod_counts import members_are_ungated
+from backend_controllers.contract.requested_values import requested_values
 from backend_controllers.contract.scheduling_conditions import (
     scheduled_condition,
     unscheduled_conditions,
@@ -31,7 +32,7 @@ _SCHEDULER_ERROR = "SchedulerError"
 
 def mirror(installation: VolcanoInstallation, gang: ObservedPodGang, facts: Facts) -> Report:
     """Return what Volcano reports about a gang."""
-    queue = queues.queue_of(installation, gang)
+    queue = queues.queue_of(installation, requested_values(gang, facts))
     problem = queues.queue_problem(queue, facts)
     if problem is not None:
         return Report(*problem)

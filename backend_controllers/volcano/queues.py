@@ -8,21 +8,22 @@ Volcano schedules it once the queue exists and is open.
 import re
 
 from backend_controllers.contract.declaration import Facts
-from backend_controllers.contract.queues import listed, named_queue
+from backend_controllers.contract.queues import listed
+from backend_controllers.contract.requested_values import RequestedValues
 from backend_controllers.volcano.api import KEY_QUEUE, KEY_QUEUE_OF_GROVE, QUEUES, VolcanoQueue
 from backend_controllers.volcano.installation import VolcanoInstallation
-from shared_api.kube.podgangs import ObservedPodGang
+
+QUEUE_KEYS = (KEY_QUEUE, KEY_QUEUE_OF_GROVE)
 
 _OPEN = "Open"
 _LONGEST = 253
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_ANOTHER = f"set another with the annotation {KEY_QUEUE} on the PodCliqueSet"
+_ANOTHER = f"set another with the annotation {KEY_QUEUE} on the PodCliqueSet or its cliques"
 
 
-def queue_of(installation: VolcanoInstallation, gang: ObservedPodGang) -> str:
+def queue_of(installation: VolcanoInstallation, requested: RequestedValues) -> str:
     """Return the queue of a gang: its own, else the default."""
-    grove = gang.metadata.annotations.get(KEY_QUEUE_OF_GROVE)
-    return named_queue(gang, KEY_QUEUE) or grove or installation.options.default_queue
+    return requested.value(*QUEUE_KEYS) or installation.options.default_queue
 
 
 def invalid_name(queue: str) -> str:

@@ -16,10 +16,11 @@ from backend_controllers.contract.remarks import (
     no_reservations,
     unknown_groups,
 )
+from backend_controllers.contract.requested_values import requested_values
 from backend_controllers.volcano.admission import minimum_of
 from backend_controllers.volcano.api import PODGROUPS, VolcanoClique
 from backend_controllers.volcano.installation import VolcanoFeatures, VolcanoInstallation
-from backend_controllers.volcano.queues import invalid_name, queue_of
+from backend_controllers.volcano.queues import QUEUE_KEYS, invalid_name, queue_of
 from backend_controllers.volcano.subgroups import Part, parts_of, tier_of_gang
 from backend_controllers.volcano.tiers import network_topology, tiers_of
 from backend_controllers.volcano.topology_requests import VolcanoTopologyRequests
@@ -32,6 +33,9 @@ def translate(
     installation: VolcanoInstallation, gang: ObservedPodGang, facts: Facts
 ) -> Translation:
     """Return the PodGroup of a gang, or all reasons to reject the gang."""
+    requested = requested_values(gang, facts)
+    if requested.missing:
+        return Translation(lacks=requested.missing)
     findings = Findings()
     resources: JsonObject = {}
     if installation.has_min_resources:
@@ -42,7 +46,9 @@ def translate(
             resources = minimum_of(gang, cliques)
         except NoQuantityError as error:
             findings.refusals.append(str(error))
-    spec = _spec(installation, gang, facts, findings)
+    if contradiction := requested.contradiction(*QUEUE_KEYS):
+        findings.refusals.append(contradiction)
+    spec = _spec(installation, queue_of(installation, requested), gang, facts, findings)
     if resources:
         # Volcano admits a gang without it at once; an empty one it would show to its plugins.
         spec["minResources"] = resources
@@ -57,9 +63,12 @@ def translate(
 
 
 def _spec(
-    installation: VolcanoInstallation, gang: ObservedPodGang, facts: Facts, findings: Findings
+    installation: VolcanoInstallation,
+    queue: str,
+    gang: ObservedPodGang,
+    facts: Facts,
+    findings: Findings,
 ) -> JsonObject:
-    queue = queue_of(installation, gang)
     if invalid := invalid_name(queue):
         findings.refusals.append(invalid)
     if not gang.spec.podgroups:
@@ -76,7 +85,9 @@ def _spec(
         spec["networkTopology"] = network_topology(gang_tier)
     if gang.spec.priority_class_name:
         spec["priorityClassName"] = gang.spec.priority_class_name
-        findings.remarks.extend(missing_priority_class(gang, facts, "Volcano"))
+        findings.remarks.extend(
+            missing_priority_class(gang.spec.priority_class_name, facts, "Volcano")
+        )
         if gang_tier is not None or any(part.tier is not None for part in parts):
             findings.remarks.append(
                 "Volcano evicts no pods for a gang with a topology constraint, whatever its priority"

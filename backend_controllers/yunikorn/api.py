@@ -17,7 +17,7 @@ from shared_api.runtime.watching.predicates import Watched
 BACKEND_NAME = "yunikorn"
 SCHEDULER_NAME = "yunikorn"
 
-# Users set it on a PodCliqueSet. Its gangs inherit it, and pods carry it, too.
+# Users set it on a PodCliqueSet or on its cliques, and pods carry it, too.
 KEY_QUEUE = "yunikorn.apache.org/queue"
 
 # Set on pods.

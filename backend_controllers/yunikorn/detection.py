@@ -23,6 +23,7 @@ from backend_controllers.contract.declaration import (
 )
 from backend_controllers.contract.detecting import GANG, checked_options
 from backend_controllers.contract.events import EVENTS, SchedulerEvent
+from backend_controllers.contract.requested_values import READS_SETS
 from backend_controllers.yunikorn import event_messages
 from backend_controllers.yunikorn.api import (
     BACKEND_NAME,
@@ -73,6 +74,7 @@ def detect(served: Served, options: Options) -> Dialect:
         translate=functools.partial(translate, chosen),
         mirror=mirror,
         reads=(
+            READS_SETS,
             Reads(CLIQUES, YunikornClique, about=gang_of_clique),
             Reads(
                 PODS, Pod, Selector(KEY_PLACEHOLDER_OF), translated=False, about=gang_of_placeholder
@@ -91,6 +93,7 @@ BACKEND = Backend(
     questions=Questions(),
     detect=detect,
     options=YuniKornOptions,
+    where_it_runs="kubectl -n yunikorn get pods -l component=yunikorn-scheduler",
     pod_keys=("yunikorn.apache.org/",),
     release=ReleaseRules(
         surplus=SurplusRelease.AFTER_SCHEDULED,

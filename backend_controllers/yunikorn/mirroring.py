@@ -55,7 +55,7 @@ def _progress(found: Reservation) -> str:
         return f"{found.message()}, and pods are replacing the placeholders"
     if found.placeholders:
         return f"{found.message()}, and YuniKorn is reserving more"
-    return "YuniKorn has not begun to reserve capacity. If this stays, check that it runs"
+    return "YuniKorn has not begun to reserve capacity"
 
 
 def _why_incomplete(found: Reservation, gang: ObservedPodGang, facts: Facts) -> tuple[str, str]:

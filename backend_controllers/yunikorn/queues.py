@@ -7,19 +7,19 @@ the gang.
 
 import re
 
+from backend_controllers.contract.label_values import ALLOWED, is_label_value
 from backend_controllers.yunikorn.api import KEY_QUEUE
 
-_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PART = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ROOT = "root"
 
 
 def queue_problem(queue: str) -> str | None:
     """Return why no gang can use a queue of this name; None if one can."""
-    if not _LABEL.fullmatch(queue):
+    if not is_label_value(queue):
         return (
-            f"{KEY_QUEUE} has the invalid value '{queue}': YuniKorn uses it as a label value. Use at"
-            " most 63 letters, digits, '-', '_' and '.'"
+            f"{KEY_QUEUE} has the invalid value '{queue}': YuniKorn uses it as a label value. Use"
+            f" {ALLOWED}"
         )
     if not all(_PART.fullmatch(part) for part in queue.split(".")):
         return (

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from backend_controllers.contract.cliques import cliques_of, missing_clique
 from backend_controllers.contract.declaration import Facts, Translation
 from backend_controllers.contract.pack_requests import pack_requests
-from backend_controllers.contract.queues import named_queue
 from backend_controllers.contract.remarks import no_reservations
+from backend_controllers.contract.requested_values import requested_values
 from backend_controllers.yunikorn.api import (
     KEY_APPLICATION,
     KEY_GROUP,
@@ -36,11 +36,14 @@ _TABLES_AT_MOST = 768 * 1024
 
 def translate(options: YuniKornOptions, gang: ObservedPodGang, facts: Facts) -> Translation:
     """Return the patches of a gang's groups, or all reasons to reject the gang."""
+    requested = requested_values(gang, facts)
+    if requested.missing:
+        return Translation(lacks=requested.missing)
     cliques = cliques_of(gang, facts, YunikornClique)
     if missing := missing_clique(gang, cliques):
         return Translation(lacks=f"PodClique {missing}")
-    queue = named_queue(gang, KEY_QUEUE) or options.default_queue
-    refusals = list(_refusals(gang, queue))
+    queue = requested.value(KEY_QUEUE) or options.default_queue
+    refusals = [*_refusals(gang, queue), *filter(None, [requested.contradiction(KEY_QUEUE)])]
     try:
         groups = table(gang, cliques)
     except NoQuantityError as error:

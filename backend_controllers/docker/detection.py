@@ -1,0 +1,88 @@
+"""The declaration of the backend.
+
+There is nothing to discover in the cluster but our own RemoteGang, so there is one dialect. Pods get a
+schedulerName that no scheduler has: this backend binds them to its virtual node.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from backend_controllers.contract.cliques import CLIQUES
+from backend_controllers.contract.declaration import (
+    Backend,
+    Dialect,
+    Options,
+    Questions,
+    Reads,
+    Served,
+    Writes,
+    gang_of_clique,
+)
+from backend_controllers.contract.detecting import GANG, checked_options
+from backend_controllers.contract.remote.api import REMOTE_GANGS, ObservedRemoteGang, RemoteClique
+from backend_controllers.contract.remote.executor import Executor
+from backend_controllers.contract.remote.translation import RemoteTranslator
+from backend_controllers.contract.remote.unsupported import unsupported
+from backend_controllers.docker.options import DockerOptions
+from shared_api import names
+from shared_api.models import PodPatch, PodPreparationSpec, PodSpecPatch, PreparationMode
+
+BACKEND_NAME = "docker"
+SCHEDULER_NAME = "podgang-docker"
+DIALECT = "docker-engine"
+
+CAPABILITIES = GANG | {
+    names.CAPABILITY_GROUP_MINIMUMS,
+    names.CAPABILITY_TOPOLOGY_REQUIRED_GANG,
+    names.CAPABILITY_TOPOLOGY_PREFERRED_GANG,
+}
+
+
+def detect(served: Served, options: Options) -> Dialect:
+    """Return the only dialect, whatever the cluster serves."""
+    del served
+    chosen = checked_options(options, DockerOptions)
+    translator = RemoteTranslator(
+        "Docker", chosen.grant_seconds, partial(_refusals, chosen.image_prefixes)
+    )
+    patch = PodPatch(spec=PodSpecPatch(scheduler_name=SCHEDULER_NAME))
+    return Dialect(
+        name=DIALECT,
+        capabilities=CAPABILITIES,
+        preparation=PodPreparationSpec(mode=PreparationMode.STATIC, members=patch, surplus=patch),
+        translate=translator.translate,
+        mirror=translator.mirror,
+        writes=(Writes(REMOTE_GANGS, ObservedRemoteGang, translated=True),),
+        reads=(Reads(CLIQUES, RemoteClique, about=gang_of_clique),),
+        follows_pods=True,
+    )
+
+
+def executor(options: Options, backend: str) -> Executor:
+    """Return the executor of this backend."""
+    # Only a process with a far side needs the clients of engines.
+    from backend_controllers.docker.executor import DockerExecutor
+
+    return DockerExecutor(checked_options(options, DockerOptions), backend)
+
+
+def _refusals(prefixes: Sequence[str], template: Mapping[str, object]) -> Iterator[str]:
+    yield from unsupported(template)
+    containers = template.get("containers")
+    for place, container in enumerate(containers if isinstance(containers, Sequence) else ()):
+        image = container.get("image") if isinstance(container, Mapping) else None
+        if not any(str(image or "").startswith(prefix) for prefix in prefixes):
+            allowed = ", ".join(prefixes) or "none; set options.imagePrefixes"
+            yield f"podSpec.containers[{place}].image: '{image}' is not allowed (allowed prefixes: {allowed})"
+
+
+BACKEND = Backend(
+    name=BACKEND_NAME,
+    scheduler_names=(SCHEDULER_NAME,),
+    scheduling_gate=names.GATE_PODGANG,
+    questions=Questions(),
+    detect=detect,
+    options=DockerOptions,
+    pod_keys=(),
+    executor=executor,
+)
