@@ -24,17 +24,18 @@ from gangctl.snapshot import (
     GANGS,
     GROUPS,
     SETS,
+    ListedDeployment,
     ListedLease,
-    ListedNode,
     ListedPod,
     SchedulerObject,
     Snapshot,
 )
+from shared_api.capacity.nodes import ListedNode
 from shared_api.kube.access import from_environment, from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.errors import Forbidden, KubeError, NotFound
-from shared_api.kube.resources import LEASES, NODES, PODS, Resource
+from shared_api.kube.resources import DEPLOYMENTS, HPAS, LEASES, NODES, PODS, Resource
 from shared_api.runtime.clock import SYSTEM, Clock
 
 T = TypeVar("T")
@@ -55,6 +56,9 @@ class Part(StrEnum):
     """Nodes, and the pods of all namespaces."""
     SCHEDULER_OBJECTS = "scheduler objects"
     BINDINGS = "bindings"
+    VERSIONS = "versions"
+    """Deployments of all namespaces, and the version of the server."""
+    AUTOSCALERS = "autoscalers"
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,11 @@ class Target:
     def home(self) -> str:
         """Return the namespace of the command: the option, the context's, or default."""
         return self.namespace or _namespace_of(self._paths(), self.context) or "default"
+
+    @property
+    def shown_context(self) -> str:
+        """Return the name of the context, for people; empty if no kubeconfig names one."""
+        return self.context or _current_context(self._paths())
 
     def client(self) -> Client:
         """Return a client that is not open yet."""
@@ -103,6 +112,15 @@ def _namespace_of(paths: Sequence[Path], context: str | None) -> str | None:
     return contexts.get(context or "")
 
 
+def _current_context(paths: Sequence[Path]) -> str:
+    for path in paths:
+        with contextlib.suppress(OSError, yaml.YAMLError):
+            content = yaml.safe_load(path.read_text()) or {}
+            if content.get("current-context"):
+                return str(content["current-context"])
+    return ""
+
+
 @contextlib.asynccontextmanager
 async def connected(target: Target) -> AsyncIterator[Client]:
     """Open the client of a target."""
@@ -110,12 +128,17 @@ async def connected(target: Target) -> AsyncIterator[Client]:
         yield client
 
 
-async def read(client: Client, target: Target, parts: frozenset[Part]) -> Snapshot:
-    """Read what a command needs, one list per kind."""
-    return await _Reader(client, target.scope).read(parts, target.clock)
+async def read(
+    client: Client, target: Target, parts: frozenset[Part], *, needs_sets: bool = True
+) -> Snapshot:
+    """Read what a command needs, one list per kind.
+
+    Most verbs are about sets and fail without them; others report that they cannot be read.
+    """
+    return await _Reader(client, target.scope).read(parts, target.clock, needs_sets=needs_sets)
 
 
-_Call = Callable[[], Coroutine[Any, Any, Sequence[Any]]]
+_Call = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class _Reader:
@@ -124,7 +147,7 @@ class _Reader:
         self._scope = scope
         self._unread: dict[str, str] = {}
 
-    async def read(self, parts: frozenset[Part], clock: Clock) -> Snapshot:
+    async def read(self, parts: frozenset[Part], clock: Clock, *, needs_sets: bool) -> Snapshot:
         """Start all lists at once, and wait for them."""
         wanted: dict[str, _Call] = {
             "gangs": lambda: self._list(GANGS, LooseObject, self._scope),
@@ -134,17 +157,23 @@ class _Reader:
             Part.CLIQUES: ("cliques", lambda: self._list(CLIQUES, LooseObject, self._scope)),
             Part.GROUPS: ("groups", lambda: self._list(GROUPS, LooseObject, self._scope)),
             Part.BINDINGS: ("bindings", lambda: self._list(BINDINGS, LooseObject)),
+            Part.AUTOSCALERS: ("hpas", lambda: self._list(HPAS, LooseObject, self._scope)),
             Part.SCHEDULER_OBJECTS: ("scheduler_objects", self._scheduler_objects),
         }
         wanted |= {name: call for part, (name, call) in optional.items() if part in parts}
         if Part.BACKENDS in parts:
             wanted["backends"] = lambda: self._list(BACKENDS, LooseObject)
             wanted["leases"] = self._leases
+        if Part.VERSIONS in parts:
+            wanted["deployments"] = lambda: self._list(DEPLOYMENTS, ListedDeployment)
+            wanted["server_version"] = self._version
         if Part.CAPACITY in parts:
             wanted["nodes"] = lambda: self._list(NODES, ListedNode)
         async with asyncio.TaskGroup() as group:
-            # Sets are what all verbs are about: without them there is no report.
-            sets = group.create_task(self._required(SETS))
+            listing = (
+                self._required(SETS) if needs_sets else self._list(SETS, LooseObject, self._scope)
+            )
+            sets = group.create_task(listing)
             tasks = {name: group.create_task(call()) for name, call in wanted.items()}
         found = {name: task.result() for name, task in tasks.items()}
         return Snapshot(clock.utc(), sets=sets.result(), unread=self._unread, **found)
@@ -176,45 +205,60 @@ class _Reader:
                 found = await self._all(PODS, ListedPod, self._scope)
         return found
 
+    async def _version(self) -> str:
+        try:
+            body = await self._client.raw("/version")
+        except (Forbidden, NotFound):
+            return ""
+        return msgspec.json.decode(body, type=_ServerVersion).git_version
+
     async def _leases(self) -> list[ListedLease]:
         return await self._list(LEASES, ListedLease)
 
     async def _scheduler_objects(self) -> list[SchedulerObject]:
         """Read the objects of all kinds that schedulers keep for groups of pods."""
         found: list[SchedulerObject] = []
-        for resource in await self._scheduler_kinds():
+        for resource in await scheduler_kinds(self._client):
             items = await self._list(resource, LooseObject, self._scope)
-            for item in items:
-                owners = tuple(owner.uid for owner in item.metadata.owner_references)
-                state = str(item.status.get("phase") or _first_condition(item))
-                found.append(SchedulerObject(resource.kind, item.metadata.name, owners, state))
+            found += [scheduler_object(resource, item) for item in items]
         return found
 
-    async def _scheduler_kinds(self) -> list[Resource]:
-        groups = msgspec.json.decode(await self._client.raw("/apis"), type=_Groups).groups
-        kinds: list[Resource] = []
-        for group in groups:
-            if not group.name.startswith(_SCHEDULING):
-                continue
-            seen: set[str] = set()
-            for version in group.versions:
-                with contextlib.suppress(KubeError):
-                    path = f"/apis/{group.name}/{version.version}"
-                    listed = msgspec.json.decode(await self._client.raw(path), type=_Kinds)
-                    for kind in listed.resources:
-                        # Every version shows the same objects.
-                        if kind.is_for_groups and kind.name not in seen:
-                            seen.add(kind.name)
-                            kinds.append(
-                                Resource(group.name, version.version, kind.name, kind.kind)
-                            )
-        return kinds
+
+async def scheduler_kinds(client: Client) -> list[Resource]:
+    """Return the kinds that schedulers keep for groups of pods, as far as the cluster serves them."""
+    groups = msgspec.json.decode(await client.raw("/apis"), type=_Groups).groups
+    kinds: list[Resource] = []
+    for group in groups:
+        if not group.name.startswith(_SCHEDULING):
+            continue
+        seen: set[str] = set()
+        for version in group.versions:
+            with contextlib.suppress(KubeError):
+                path = f"/apis/{group.name}/{version.version}"
+                listed = msgspec.json.decode(await client.raw(path), type=_Kinds)
+                for kind in listed.resources:
+                    # Every version shows the same objects.
+                    if kind.is_for_groups and kind.name not in seen:
+                        seen.add(kind.name)
+                        kinds.append(Resource(group.name, version.version, kind.name, kind.kind))
+    return kinds
+
+
+def scheduler_object(resource: Resource, item: LooseObject) -> SchedulerObject:
+    """Return an object of a scheduler with its state."""
+    owners = tuple(owner.uid for owner in item.metadata.owner_references)
+    state = str(item.status.get("phase") or _first_condition(item))
+    return SchedulerObject(resource.kind, item.metadata.name, owners, state)
 
 
 def _first_condition(item: LooseObject) -> str:
     for entry in item.status.get("conditions") or ():
         return f"{entry.get('type')}={entry.get('status')}"
     return ""
+
+
+class _ServerVersion(msgspec.Struct, rename="camel"):
+    git_version: str = ""
 
 
 class _Version(msgspec.Struct):

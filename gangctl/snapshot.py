@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from shared_api import names
+from shared_api.capacity.nodes import ListedNode, PlannedPod
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import Metadata
-from shared_api.kube.pod_resources import Container, PodResources, Resources, Sums, requests_of
-from shared_api.kube.pods import PodStatus, SchedulingGate
+from shared_api.kube.pods import PodStatus
 from shared_api.kube.resources import Resource
 
 
@@ -31,39 +31,6 @@ GROUPS = _ours("podcliquescalinggroups", "PodCliqueScalingGroup")
 BACKENDS = _ours("schedulerbackends", "SchedulerBackend", namespaced=False)
 BINDINGS = _ours("clustertopologybindings", "ClusterTopologyBinding", namespaced=False)
 GANGS = Resource(names.SCHEDULER_GROUP, names.VERSION, "podgangs", "PodGang")
-
-
-class Toleration(msgspec.Struct, frozen=True):
-    """A taint that a pod accepts."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-class PlannedPod(msgspec.Struct, frozen=True, rename="camel"):
-    """The spec of a pod, as far as it decides where the pod fits."""
-
-    node_name: str = ""
-    scheduler_name: str = ""
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
-    resources: Resources = Resources()
-    overhead: Mapping[str, str | int | float] = {}
-    node_selector: Mapping[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
-    priority: int = 0
-    priority_class_name: str = ""
-
-    def requests(self) -> Sums:
-        """Return what the pod requests, by resource; one pod slot included."""
-        asked = PodResources(self.containers, self.init_containers, self.resources, self.overhead)
-        return {**requests_of(asked), "pods": _ONE}
-
-
-_ONE = next(iter(requests_of(PodResources(overhead={"pods": 1})).values()))
 
 
 class ListedPod(msgspec.Struct, frozen=True):
@@ -102,35 +69,6 @@ class ListedPod(msgspec.Struct, frozen=True):
 _STARTING = frozenset({"", "PodInitializing", "ContainerCreating"})
 
 
-class Taint(msgspec.Struct, frozen=True):
-    """What keeps pods off a node."""
-
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
-
-class NodeSpec(msgspec.Struct, frozen=True):
-    """Whether pods may be bound to the node."""
-
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
-
-
-class NodeStatus(msgspec.Struct, frozen=True):
-    """What the node offers."""
-
-    allocatable: Mapping[str, str] = {}
-
-
-class ListedNode(msgspec.Struct, frozen=True):
-    """A node of the cluster."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
-
-
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds a Lease, and until when."""
 
@@ -144,6 +82,42 @@ class ListedLease(msgspec.Struct, frozen=True):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: LeaseSpec = LeaseSpec()
+
+
+class _Image(msgspec.Struct, frozen=True):
+    image: str = ""
+
+
+class _Images(msgspec.Struct, frozen=True):
+    containers: tuple[_Image, ...] = ()
+
+
+class _PodTemplate(msgspec.Struct, frozen=True):
+    spec: _Images = _Images()
+
+
+class _DeploymentSpec(msgspec.Struct, frozen=True):
+    replicas: int = 1
+    template: _PodTemplate = _PodTemplate()
+
+
+class DeploymentStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """How many pods of a Deployment serve."""
+
+    available_replicas: int = 0
+
+
+class ListedDeployment(msgspec.Struct, frozen=True):
+    """A Deployment of a controller or a scheduler."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _DeploymentSpec = _DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """Return the images of its containers."""
+        return tuple(container.image for container in self.spec.template.spec.containers)
 
 
 class SchedulerObject(msgspec.Struct, frozen=True):
@@ -171,6 +145,9 @@ class Snapshot:
     nodes: Sequence[ListedNode] = ()
     leases: Sequence[ListedLease] = ()
     scheduler_objects: Sequence[SchedulerObject] = ()
+    deployments: Sequence[ListedDeployment] = ()
+    hpas: Sequence[LooseObject] = ()
+    server_version: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kinds that were not read in full, by plural, each with the reason."""
 
@@ -194,6 +171,16 @@ class Snapshot:
     def clique_by_name(self) -> Mapping[tuple[str, str], LooseObject]:
         """PodCliques by namespace and name."""
         return {(c.metadata.namespace, c.metadata.name): c for c in self.cliques}
+
+    @functools.cached_property
+    def autoscalers(self) -> Mapping[tuple[str, str, str], str]:
+        """HorizontalPodAutoscalers by namespace, kind and name of their target."""
+        found = {}
+        for item in self.hpas:
+            target = item.spec.get("scaleTargetRef") or {}
+            key = item.metadata.namespace, target.get("kind", ""), target.get("name", "")
+            found[key] = item.metadata.name
+        return found
 
     @property
     def capacity_is_known(self) -> bool:

@@ -3,13 +3,16 @@
 It owns the list of verbs and the exit codes. A verb reads, calls a pure report and prints it.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import NoReturn
 
 import typer
 
-from gangctl.commands import inspection
+from gangctl.commands import changing, diagnosis, inspection, logs, planning
+from gangctl.commands.completion import COMPLETE, PROGRAM
+from gangctl.commands.dashboard import dashboard
 from gangctl.reports.view import Verdict
 
 app = typer.Typer(
@@ -32,16 +35,33 @@ def options() -> None:
 app.command()(inspection.status)
 app.command()(inspection.why)
 app.command()(inspection.tree)
+app.command()(planning.topology)
+app.command()(planning.fit)
 app.command()(inspection.backends)
+app.add_typer(changing.rollout, name="rollout")
+app.command()(changing.scale)
+app.command()(logs.logs)
+app.command()(diagnosis.doctor)
+app.command()(diagnosis.bundle)
+app.command()(dashboard)
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run one command and exit with its code."""
-    program = "gangctl" if Path(sys.argv[0]).name == "gangctl" else "kubectl gang"
+    program = PROGRAM if Path(sys.argv[0]).name == PROGRAM else "kubectl gang"
+    # A completion belongs to a program, whose name has no space.
+    completes = COMPLETE in os.environ or {"--install-completion", "--show-completion"} & set(
+        sys.argv
+    )
     try:
-        code = app(arguments, prog_name=program, standalone_mode=False)
+        code = app(arguments, prog_name=PROGRAM if completes else program, standalone_mode=False)
+        sys.stdout.flush()
     except typer.Abort:
         code = Verdict.ERROR
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Verdict.FINE
     except typer.TyperException as error:
         # The library's own code for wrong arguments is 2, which means manual action here.
         sys.stderr.write(f"error: {error.format_message()}\nSee: {program} --help\n")

@@ -5,6 +5,7 @@ traceback: the message names the server's answer, and the exit code is 3.
 """
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -13,8 +14,11 @@ import msgspec
 import typer
 from rich.console import Console
 
+from gangctl.commands.completion import complete_set
+from gangctl.reading import Part, Target, connected, read
 from gangctl.rendering import OutputFormat, encoded, plain, renderable
 from gangctl.reports.view import Verdict, View
+from gangctl.snapshot import Snapshot
 from shared_api.kube.errors import KubeError
 
 T = TypeVar("T")
@@ -22,6 +26,9 @@ T = TypeVar("T")
 Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Namespace. Defaults to that of the context."),
+]
+SetName = Annotated[
+    str, typer.Argument(help="Name of a PodCliqueSet.", autocompletion=complete_set)
 ]
 AllNamespaces = Annotated[
     bool, typer.Option("--all-namespaces", "-A", help="Objects of all namespaces.")
@@ -42,6 +49,30 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     except* KubeError as errors:
         fail(str(_first(errors)))
+
+
+def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that has no end; Ctrl-C ends it without an error."""
+    with contextlib.suppress(KeyboardInterrupt):
+        wait_for(work)
+
+
+def read_once(target: Target, parts: frozenset[Part]) -> Snapshot:
+    """Read what a verb needs."""
+
+    async def once() -> Snapshot:
+        async with connected(target) as client:
+            return await read(client, target, parts)
+
+    return wait_for(once())
+
+
+def not_found(target: Target, name: str, kinds: str) -> NoReturn:
+    """Exit because no object has the name."""
+    fail(
+        f"No {kinds} {name} in namespace {target.home}."
+        " List the sets of all namespaces: kubectl gang status -A"
+    )
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -5,9 +5,12 @@ not listed.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
+from gangctl.reports.schedulers import scheduler_version
+from gangctl.reports.stages import is_groves
 from gangctl.reports.view import Grid, Line, Verdict, View, age
 from gangctl.snapshot import ListedLease, Snapshot, condition
 from shared_api import names
@@ -27,6 +30,8 @@ class BackendRow(msgspec.Struct, frozen=True, rename="camel"):
     """How long ago the Lease was renewed; empty if it was not read."""
     schedulers: tuple[str, ...]
     dialect: str
+    version: str
+    """Name and version of the scheduler; empty if it does not run in this cluster."""
     capabilities: tuple[str, ...]
     gangs: int
     missing: str
@@ -38,6 +43,8 @@ class BackendsReport(msgspec.Struct, frozen=True, rename="camel"):
 
     verdict: Verdict
     backends: tuple[BackendRow, ...]
+    groves: Mapping[str, int] = {}
+    """Gangs by scheduler, where Grove's own operator manages them and there are no records."""
 
 
 def backends_report(snapshot: Snapshot) -> BackendsReport:
@@ -50,9 +57,17 @@ def backends_report(snapshot: Snapshot) -> BackendsReport:
         _row(snapshot, item, leases, gangs[item.metadata.name])
         for item in sorted(snapshot.backends, key=lambda item: item.metadata.name)
     )
-    # A cluster without a backend schedules no gang.
-    verdict = max((row.verdict for row in rows), default=Verdict.MANUAL_ACTION)
-    return BackendsReport(verdict, rows)
+    groves: Counter[str] = Counter()
+    if not rows:
+        groves.update(
+            g.metadata.labels.get(names.LABEL_SCHEDULER_NAME, "unknown")
+            for g in snapshot.gangs
+            if is_groves(g)
+        )
+    # A cluster without a backend schedules no gang of this product.
+    nothing = Verdict.FINE if groves else Verdict.MANUAL_ACTION
+    verdict = max((row.verdict for row in rows), default=nothing)
+    return BackendsReport(verdict, rows, dict(sorted(groves.items())))
 
 
 def _row(
@@ -75,6 +90,7 @@ def _row(
         age(lease.spec.renew_time, snapshot.now) if lease else "",
         tuple(name or '""' for name in item.spec.get("schedulerNames") or ()),
         str(item.status.get("dialect") or ""),
+        scheduler_version(snapshot, item),
         tuple(item.spec.get("capabilities") or ()),
         gangs,
         missing,
@@ -83,10 +99,29 @@ def _row(
 
 def backends_view(report: BackendsReport) -> View:
     """Return a table, and below it what is missing and the capabilities."""
+    if report.groves:
+        used = ", ".join(
+            f"{name} ({count} {'gang' if count == 1 else 'gangs'})"
+            for name, count in report.groves.items()
+        )
+        text = (
+            "There are no SchedulerBackends: Grove's own operator manages the gangs of this cluster"
+        )
+        return [Line(f"{text}. Schedulers: {used}.")]
     if not report.backends:
         text = "No backend is installed. Install one: kubectl apply --server-side -k deploy/backends/default"
         return [Line(text, Verdict.MANUAL_ACTION)]
-    headings = ("NAME", "ALIVE", "READY", "LEADER", "RENEWED", "SCHEDULERS", "API", "GANGS")
+    headings = (
+        "NAME",
+        "ALIVE",
+        "READY",
+        "LEADER",
+        "RENEWED",
+        "SCHEDULERS",
+        "API",
+        "VERSION",
+        "GANGS",
+    )
     rows = [
         (
             row.name,
@@ -96,6 +131,7 @@ def backends_view(report: BackendsReport) -> View:
             f"{row.renewed} ago" if row.renewed else "-",
             ",".join(row.schedulers),
             row.dialect or "-",
+            row.version or "-",
             str(row.gangs),
         )
         for row in report.backends

@@ -10,19 +10,13 @@ from fractions import Fraction
 
 import msgspec
 
-from gangctl.reports.capacity import (
-    Capacity,
-    Demand,
-    eligible,
-    free_for,
-    pack,
-    requests_or_nothing,
-    scarce,
-    user_of,
-)
-from gangctl.reports.view import amount
+from gangctl.reports.capacity import Capacity, user_of
+from gangctl.reports.packing import level_of, unit_of
 from gangctl.snapshot import Snapshot, template_of
 from shared_api import names
+from shared_api.capacity.nodes import eligible, requests_or_nothing
+from shared_api.capacity.packing import Packing, Unit, pack
+from shared_api.capacity.supply import Demand, amount, free_for, need, plural, scarce
 from shared_api.kube.codec import LooseObject
 
 _USERS = 3
@@ -58,6 +52,11 @@ class Shortage(msgspec.Struct, frozen=True, rename="camel"):
     """minAvailable with which the gang would fit, per clique."""
     in_the_way: tuple[CapacityUser, ...]
 
+    @property
+    def explains(self) -> bool:
+        """Return whether the numbers alone show why the gang waits."""
+        return self.fitting is not None and self.fitting < self.wanted
+
 
 def demands_of(snapshot: Snapshot, gang: LooseObject) -> list[Demand]:
     """Return the members of a gang that are not bound, by clique."""
@@ -79,42 +78,38 @@ def demands_of(snapshot: Snapshot, gang: LooseObject) -> list[Demand]:
     return found
 
 
-def required_level(gang: LooseObject) -> str | None:
-    """Return the node label whose value all pods of the gang must share."""
-    constraint = gang.spec.get("topologyConstraint") or {}
-    required = (constraint.get("packConstraint") or {}).get("required")
-    return str(required) if required else None
-
-
 def shortage_of(
-    snapshot: Snapshot, gang: LooseObject, demands: Sequence[Demand], capacity: Capacity | None
+    gang: LooseObject, demands: Sequence[Demand], capacity: Capacity | None
 ) -> Shortage | None:
     """Return need and supply of what is short; None if the gang has no pod to schedule."""
-    del snapshot
-    return shortage(demands, capacity, required_level(gang)) if demands else None
+    if not demands:
+        return None
+    return shortage(unit_of(gang, demands), demands, capacity, level_of(gang.spec) or "")
 
 
-def shortage(demands: Sequence[Demand], capacity: Capacity | None, level: str | None) -> Shortage:
+def shortage(
+    unit: Unit, demands: Sequence[Demand], capacity: Capacity | None, level: str
+) -> Shortage:
     """Return need and supply of the resource that is short."""
     wanted = sum(demand.count for demand in demands)
     if capacity is None:
         resource = _most_telling(demands)
         return Shortage(
             resource,
-            *_need(demands, resource),
+            *need(demands, resource),
             "unknown",
             0,
             None,
             wanted,
             {},
-            level or "",
+            level,
             "",
             (),
             {},
             (),
         )
     resource = scarce(demands, capacity)
-    packing = pack(demands, capacity, level)
+    packing = pack(unit, capacity)
     short = {
         clique: f"{packing.fitting.get(clique, 0)}/{count}"
         for clique, count in packing.wanted.items()
@@ -123,38 +118,43 @@ def shortage(demands: Sequence[Demand], capacity: Capacity | None, level: str | 
     nodes = {name for d in demands for name in eligible(d.pod, capacity.nodes.values())}
     return Shortage(
         resource,
-        *_need(demands, resource),
+        *need(demands, resource),
         amount(resource, free_for(demands, capacity).get(resource, Fraction(0))),
         len(nodes),
         packing.total,
         wanted,
         short,
-        level or "",
+        level,
         packing.domain,
-        tuple(
-            f"{d.count - packing.fitting.get(d.clique, 0)} more pods of {d.clique}"
-            f" ({amount(resource, d.requests.get(resource, Fraction(0)))} {resource} each)"
-            for d in demands
-            if d.clique in short
-        ),
+        _missing(demands, packing, resource),
         {clique: fits for clique, fits in packing.fitting.items() if clique in short and fits},
         () if packing.is_complete else _users(nodes, capacity, resource),
     )
 
 
+def _missing(demands: Sequence[Demand], packing: Packing, resource: str) -> tuple[str, ...]:
+    """Return the nodes that would be enough for the pods that do not fit, one for each pod."""
+    counts: dict[str, int] = defaultdict(int)
+    for demand in demands:
+        each = amount(resource, demand.requests.get(resource, Fraction(0)))
+        counts[each] += demand.count - packing.fitting.get(demand.clique, 0)
+    return tuple(
+        f"{count} more {plural('node', count)} with {each} free {unit(resource, each)}"
+        for each, count in counts.items()
+        if count > 0
+    )
+
+
+def unit(resource: str, number: str = "") -> str:
+    """Return how people call a resource: GPUs of any vendor are GPUs."""
+    if not resource.endswith("/gpu"):
+        return resource
+    return "GPU" if number == "1" else "GPUs"
+
+
 def _most_telling(demands: Sequence[Demand]) -> str:
     found = {name for demand in demands for name in demand.requests}
     return max(found, key=lambda name: ("/" in name, name == "cpu", name))
-
-
-def _need(demands: Sequence[Demand], resource: str) -> tuple[str, tuple[str, ...]]:
-    total, parts = Fraction(0), []
-    for demand in demands:
-        each = demand.requests.get(resource, Fraction(0))
-        if each:
-            total += demand.count * each
-            parts.append(f"{demand.count} pods x {amount(resource, each)}")
-    return amount(resource, total), tuple(parts)
 
 
 def _users(nodes: set[str], capacity: Capacity, resource: str) -> tuple[CapacityUser, ...]:
@@ -179,19 +179,36 @@ def shortage_sentences(found: Shortage) -> list[str]:
     if found.fitting is None:
         return [f"{need} Free: unknown, because nodes or pods of other namespaces cannot be read."]
     where = f" in {found.level}={found.domain}" if found.level and found.domain else ""
-    supply = f"{found.free} free on {found.nodes} nodes; {found.fitting} of {found.wanted} pods fit"
-    lines = [f"{need} {supply}{where}."]
+    nodes = f"{found.nodes} {plural('node', found.nodes)}"
+    supply = f"{found.free} free on {nodes}; {found.fitting} of {found.wanted} pods fit{where}"
+    lines = [f"{need} {supply}{_which(found)}."]
     if found.by_clique:
-        remedy = f"Would run with capacity for {' and '.join(found.missing)}"
-        lower = [f"minAvailable <= {count} in {name}" for name, count in found.lower_to.items()]
-        # Lowering one clique helps only if no other clique is short.
-        if len(found.by_clique) == len(lower):
-            remedy += f", or with {' and '.join(lower)}"
-        lines.append(f"{remedy}.")
+        lines.append(f"{_remedy(found, where)}.")
     if found.in_the_way:
         users = ", ".join(
-            f"{user.name} ({user.amount} {found.resource}, priority {user.priority})"
+            f"{user.name} ({user.amount} {unit(found.resource, user.amount)},"
+            f" priority {user.priority})"
             for user in found.in_the_way
         )
         lines.append(f"In the way: {users}.")
     return lines
+
+
+def _which(found: Shortage) -> str:
+    """Name the cliques that do not fit, if the gang has others too."""
+    if len(found.parts) < 2 or not found.by_clique:
+        return ""
+    return f" ({', '.join(f'{name}: {counts}' for name, counts in found.by_clique.items())})"
+
+
+def _remedy(found: Shortage, where: str) -> str:
+    remedy = f"Would run with {' and '.join(found.missing)}{where}"
+    # Lowering one clique helps only if no other clique is short.
+    if len(found.by_clique) != len(found.lower_to):
+        return remedy
+    is_only = len(found.parts) == 1
+    lower = [
+        f"minAvailable <= {count}" if is_only else f"minAvailable of {name} <= {count}"
+        for name, count in found.lower_to.items()
+    ]
+    return f"{remedy}, or {' and '.join(lower)}"

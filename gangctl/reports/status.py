@@ -9,10 +9,11 @@ from fractions import Fraction
 
 import msgspec
 
-from gangctl.reports.capacity import requests_or_nothing
+from gangctl.reports.stages import blocking_stage, stages_of
 from gangctl.reports.view import Grid, Line, Verdict, View, age, gpus, queue_of
 from gangctl.snapshot import Snapshot, condition
 from shared_api import names
+from shared_api.capacity.nodes import requests_or_nothing
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.quantities import written
 
@@ -77,11 +78,12 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
     key = item.metadata.namespace, item.metadata.name
     pods = [pod for pod in snapshot.pods_of_set.get(key, ()) if pod.is_live]
     gangs = snapshot.gangs_of_set.get(key, ())
-    found = {gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "") for gang in gangs}
+    found = {_backend(gang) for gang in gangs}
     used = sum((gpus(requests_or_nothing(pod.spec)) for pod in pods), Fraction(0))
     verdict = set_verdict(item)
     ready = condition(item, names.CONDITION_READY)
     wanted, available = counts(item)
+    is_quiet = verdict is Verdict.FINE and ready.get("reason") != names.CONDITION_COMPLETED
     is_unknown = "pods" in snapshot.unread and not snapshot.pods
     return SetRow(
         *key,
@@ -95,8 +97,28 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
         queue_of(item.metadata.labels, item.metadata.annotations),
         "" if verdict is Verdict.FINE else _since(item),
         ready.get("reason", ""),
-        "" if verdict is Verdict.FINE else ready.get("message", ""),
+        "" if is_quiet else ready.get("message") or _of_gangs(snapshot, gangs),
     )
+
+
+def _of_gangs(snapshot: Snapshot, gangs: Sequence[LooseObject]) -> str:
+    """Return what the first waiting gang waits for; Grove's own operator does not report it."""
+    for gang in gangs:
+        key = gang.metadata.namespace, gang.metadata.name
+        pods = [pod for pod in snapshot.pods_of_gang.get(key, ()) if pod.is_live]
+        blocking = blocking_stage(stages_of(gang, pods))
+        if blocking is not None:
+            counts = f"{blocking.count} " if blocking.count else ""
+            stage = "created" if blocking.name == "pods" else blocking.name
+            cause = f": {blocking.message}" if blocking.message else ""
+            return f"gang {gang.metadata.name}: {counts}pods {stage}{cause}"
+    return ""
+
+
+def _backend(gang: LooseObject) -> str:
+    """Return the backend of a gang; Grove's own operator names the scheduler instead."""
+    labels = gang.metadata.labels
+    return labels.get(names.LABEL_SCHEDULER_BACKEND) or labels.get(names.LABEL_SCHEDULER_NAME, "")
 
 
 def _since(item: LooseObject) -> str:

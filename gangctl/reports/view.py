@@ -10,11 +10,8 @@ from datetime import datetime
 from enum import IntEnum
 from fractions import Fraction
 
+from shared_api.capacity.supply import amount
 from shared_api.kube.pod_resources import Sums
-from shared_api.kube.quantities import written
-
-_MEBI = Fraction(1024) ** 2
-_GIBI = Fraction(1024) ** 3
 
 
 class Verdict(IntEnum):
@@ -76,14 +73,6 @@ def span(seconds: int) -> str:
     if hours < 8:
         return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
     return f"{hours}h" if hours < 48 else f"{days}d"
-
-
-def amount(resource: str, number: Fraction) -> str:
-    """Return an amount of a resource; memory in binary units."""
-    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
-        unit, suffix = (_GIBI, "Gi") if number >= _GIBI else (_MEBI, "Mi")
-        return f"{float(number / unit):.4g}{suffix}"
-    return written(number)
 
 
 def amounts(sums: Mapping[str, Fraction]) -> dict[str, str]:

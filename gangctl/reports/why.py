@@ -1,53 +1,37 @@
 """`why`: the stages of a gang, the numbers, what would unblock it, and the next command.
 
-It owns the reading of a gang's conditions as stages. The condition that blocks comes from the
-product, the arithmetic of capacity from `capacity`. Numbers that nobody has are "unknown".
+It owns the report of a gang. The stage that blocks comes from `stages`, the arithmetic of capacity
+from `capacity`. Numbers that nobody has are "unknown".
 """
-
-from collections.abc import Sequence
 
 import msgspec
 
 from gangctl.reports.capacity import Capacity, capacity_of
+from gangctl.reports.schedulers import scheduler_version
 from gangctl.reports.shortage import Shortage, demands_of, shortage_of, shortage_sentences
+from gangctl.reports.stages import (
+    ENDED,
+    STAGES,
+    Stage,
+    blocking_stage,
+    phase_of,
+    stages_of,
+)
 from gangctl.reports.view import Line, Verdict, View, age, queue_of
-from gangctl.snapshot import ListedPod, Snapshot, condition
+from gangctl.snapshot import Snapshot, condition
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 
-STAGES = {
-    "selected": names.CONDITION_BACKEND_SELECTED,
-    "accepted": names.CONDITION_ACCEPTED,
-    "pods": names.CONDITION_INITIALIZED,
-    "programmed": names.CONDITION_PROGRAMMED,
-    "released": names.CONDITION_RELEASED,
-    "scheduled": names.CONDITION_SCHEDULED,
-    "ready": names.CONDITION_READY,
-}
-_MANUAL = frozenset(
-    {
-        names.REASON_BACKEND_UNKNOWN,
-        names.REASON_SCHEDULERS_DISAGREE,
-        names.REASON_UNREADABLE,
-        names.REASON_UNSUPPORTED,
-        names.REASON_CONFLICT,
-        "Rejected",
-        "QueueDoesNotExist",
-        "PodsOfEarlierGang",
-        "TooLarge",
-    }
-)
 _MARKS = {"True": "✓", "False": "✗"}
 
 
-class Stage(msgspec.Struct, frozen=True):
-    """One step of a gang on its way to running."""
+class Attempt(msgspec.Struct, frozen=True, rename="camel"):
+    """The time of a gang with a backend instance that it has left, by its placement policy."""
 
-    name: str
-    status: str
-    """True, False, or Unknown if the condition is not set."""
-    count: str = ""
-    reason: str = ""
+    backend: str
+    began: str = msgspec.field(name="from")
+    until: str = ""
+    outcome: str = ""
     message: str = ""
 
 
@@ -61,7 +45,8 @@ class GangReport(msgspec.Struct, frozen=True, rename="camel"):
     phase: str
     waiting: str
     backend: str
-    dialect: str
+    scheduler: str
+    """Version of the scheduler, or the API that the backend uses; without a backend its name."""
     queue: str
     stages: tuple[Stage, ...]
     blocked_by: str
@@ -69,6 +54,7 @@ class GangReport(msgspec.Struct, frozen=True, rename="camel"):
     message: str
     shortage: Shortage | None
     next_command: str
+    attempts: tuple[Attempt, ...] = ()
 
 
 class WhyReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -122,67 +108,44 @@ def gang_report(snapshot: Snapshot, gang: LooseObject, capacity: Capacity | None
     namespace, name = gang.metadata.namespace, gang.metadata.name
     pods = [pod for pod in snapshot.pods_of_gang.get((namespace, name), ()) if pod.is_live]
     stages = stages_of(gang, pods)
-    blocking = next((stage for stage in stages if stage.status != "True"), None)
-    refused = next((s for s in stages if s.status == "False" and s.reason in _MANUAL), None)
-    blocking = refused or blocking
-    verdict = Verdict.FINE if blocking is None else Verdict.WAITING
-    if refused is not None:
-        verdict = Verdict.MANUAL_ACTION
+    failed = condition(gang, names.CONDITION_FAILED)
+    has_ended = phase_of(gang, stages) in ENDED or failed.get("status") == "True"
+    blocking = None if has_ended else blocking_stage(stages)
     of_set = gang.metadata.labels.get(names.LABEL_PART_OF, "")
     backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "")
     shortage = None
     if blocking is not None and blocking.name == "scheduled":
-        shortage = shortage_of(snapshot, gang, demands_of(snapshot, gang), capacity)
+        shortage = shortage_of(gang, demands_of(snapshot, gang), capacity)
     return GangReport(
         namespace,
         name,
         of_set,
-        verdict,
-        str(gang.status.get("phase", "Pending")),
+        Verdict.MANUAL_ACTION if failed.get("status") == "True" else _verdict(blocking),
+        phase_of(gang, stages),
         age(_since(gang, blocking), snapshot.now) if blocking else "",
         backend,
-        _dialect(snapshot, backend),
+        _scheduler(snapshot, gang, backend),
         _queue(snapshot, gang, of_set),
         stages,
         blocking.name if blocking else "",
-        blocking.message if blocking else "",
+        blocking.message if blocking else failed.get("message", ""),
         shortage,
         _next_command(gang, blocking),
+        _attempts(gang),
     )
 
 
-def stages_of(gang: LooseObject, pods: Sequence[ListedPod]) -> tuple[Stage, ...]:
-    """Return the stages of a gang in order, with counts of pods where a stage has them."""
-    groups = gang.spec.get("podgroups") or ()
-    wanted = max(sum(int(group.get("minReplicas", 0)) for group in groups), len(pods))
-    bound = sum(bool(pod.spec.node_name) for pod in pods)
-    shown = {
-        "pods": f"{len(pods)}/{wanted}",
-        "scheduled": f"{bound}/{wanted}",
-        "ready": f"{sum(pod.is_ready for pod in pods)}/{wanted}",
-    }
-    found = []
-    for stage, kind in STAGES.items():
-        entry = condition(gang, kind)
-        found.append(
-            Stage(
-                stage,
-                entry.get("status") or _unreported(stage, pods),
-                shown.get(stage, ""),
-                entry.get("reason", ""),
-                entry.get("message", ""),
-            )
-        )
-    return tuple(found)
+def _attempts(gang: LooseObject) -> tuple[Attempt, ...]:
+    """Return the instances that a gang has left, the latest last."""
+    placement = gang.status.get("placement") or {}
+    found = msgspec.convert(placement.get("attempts", []), tuple[Attempt, ...])
+    return tuple(one for one in found if one.until)
 
 
-def _unreported(stage: str, pods: Sequence[ListedPod]) -> str:
-    """Return the status of a stage without a condition.
-
-    Core sets Released only if the release had to wait: then ungated pods are the evidence.
-    """
-    is_ungated = bool(pods) and not any(pod.spec.scheduling_gates for pod in pods)
-    return "True" if stage == "released" and is_ungated else "Unknown"
+def _verdict(blocking: Stage | None) -> Verdict:
+    if blocking is None:
+        return Verdict.FINE
+    return Verdict.MANUAL_ACTION if blocking.requires_action else Verdict.WAITING
 
 
 def _since(gang: LooseObject, blocking: Stage | None) -> str:
@@ -190,9 +153,12 @@ def _since(gang: LooseObject, blocking: Stage | None) -> str:
     return entry.get("lastTransitionTime") or gang.metadata.creation_timestamp
 
 
-def _dialect(snapshot: Snapshot, backend: str) -> str:
-    records = [item for item in snapshot.backends if item.metadata.name == backend]
-    return str(records[0].status.get("dialect") or "") if records else ""
+def _scheduler(snapshot: Snapshot, gang: LooseObject, backend: str) -> str:
+    """Return the scheduler of a gang: its version, the API that the backend uses, or its name."""
+    for item in snapshot.backends:
+        if item.metadata.name == backend:
+            return scheduler_version(snapshot, item) or str(item.status.get("dialect") or "")
+    return gang.metadata.labels.get(names.LABEL_SCHEDULER_NAME, "")
 
 
 def _queue(snapshot: Snapshot, gang: LooseObject, of_set: str) -> str:
@@ -226,20 +192,40 @@ def why_view(report: WhyReport) -> View:
 
 
 def _gang_lines(gang: GangReport) -> list[Line]:
-    head = [gang.name, f"{gang.phase} {gang.waiting}".rstrip()]
+    head = [f"{gang.name}  {gang.phase} {gang.waiting}".rstrip()]
     if gang.backend:
-        head.append(f"backend {gang.backend}" + (f" ({gang.dialect})" if gang.dialect else ""))
+        head.append(f"backend {gang.backend}" + (f" ({gang.scheduler})" if gang.scheduler else ""))
+    elif gang.scheduler:
+        head.append(f"scheduler {gang.scheduler}")
     if gang.queue:
         head.append(f"queue {gang.queue}")
     marks = [
         f"{_MARKS.get(stage.status, '·')} {stage.name} {stage.count}".rstrip()
-        for stage in gang.stages
+        for stage in _shown(gang)
     ]
-    lines = [Line("  ".join(head), gang.verdict), Line("  " + "  ".join(marks))]
-    if gang.message:
+    lines = [Line("   ".join(head), gang.verdict)]
+    if gang.phase not in ENDED:
+        lines.append(Line("  " + "  ".join(marks)))
+    short = gang.shortage
+    # What does not even fit by requests is explained by these numbers.
+    if gang.message and (short is None or not short.explains):
         lines.append(Line(f"  {gang.message}"))
-    if gang.shortage is not None:
-        lines += [Line(f"  {sentence}") for sentence in shortage_sentences(gang.shortage)]
+    if short is not None:
+        lines += [Line(f"  {sentence}") for sentence in shortage_sentences(short)]
+    lines += [
+        Line(f"  Left {one.backend} at {one.until} ({one.outcome}): {one.message}")
+        for one in gang.attempts
+    ]
     if gang.next_command:
         lines.append(Line(f"  Next: {gang.next_command}"))
     return lines
+
+
+def _shown(gang: GangReport) -> list[Stage]:
+    """Return the stages up to the one that blocks: those behind it have not begun."""
+    found: list[Stage] = []
+    for stage in gang.stages:
+        found.append(stage)
+        if stage.name == gang.blocked_by:
+            break
+    return found
