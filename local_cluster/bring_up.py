@@ -19,6 +19,9 @@ from local_cluster.building.programs import build_of
 from local_cluster.certificates import Authority
 from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.components import API_SERVER, Identity, Ports
+from local_cluster.container_node.addresses import API_SERVICE
+from local_cluster.container_node.machine import NODE_PROGRAMS, require
+from local_cluster.container_node.node import CONTAINER_NODE, Images, container_node
 from local_cluster.errors import ClusterError
 from local_cluster.exits import PortTakenError, ready_while_running
 from local_cluster.furnishing import furnish, install
@@ -26,7 +29,7 @@ from local_cluster.kubeconfig import extract_context, write_kubeconfig
 from local_cluster.ready_binaries import assets_from_environment
 from local_cluster.schedulers import extra_scheduler
 from local_cluster.schedulers.extra import ExtraScheduler
-from local_cluster.versions import Minor, minor_of
+from local_cluster.versions import DEFAULT_MINOR, Minor, minor_of
 
 _TRIES_FOR_PORTS = 3
 _API_SECONDS = 60.0
@@ -44,6 +47,7 @@ def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: S
     programs = _programs(minor)
     kwok = ensure_built(build_of("kwok")) if options.nodes and options.parts == "all" else None
     built = {extra.name: ensure_built(build_of(extra.build)) for extra in extras}
+    kubelet = _kubelet(options, say) if options.containers else None
     cluster.describe(options, programs)
     identity = None
     ports = _free_ports(0)
@@ -56,6 +60,8 @@ def bring_up(cluster: Cluster, options: ClusterOptions, *, leashed: bool, say: S
     if options.parts == "all":
         if identity is not None:
             _start_control_plane(cluster, options, minor, programs, identity)
+            if kubelet is not None:
+                _start_containers(cluster, kubelet, identity, ports)
         _wait(cluster, "nodes", furnish(cluster, options, kwok))
         for extra in extras:
             _wait(cluster, extra.name, install(cluster, extra, built[extra.name], ports))
@@ -79,6 +85,28 @@ def _programs(minor: Minor) -> Path:
     return assets_from_environment(minor) or ensure_built(build_of(f"kubernetes-{minor.name}"))
 
 
+def _kubelet(options: ClusterOptions, say: Say) -> Path:
+    """Return the kubelet, or raise an error if this machine or cluster cannot have one."""
+    if options.context is not None or options.borrowed is not None:
+        raise ClusterError(
+            "a node that runs containers cannot join a cluster that exists already",
+            "Leave out --containers",
+        )
+    if options.kubernetes != DEFAULT_MINOR:
+        raise ClusterError(
+            f"the kubelet is of Kubernetes {DEFAULT_MINOR}, not {options.kubernetes}",
+            "Leave out --kubernetes",
+        )
+    require(NODE_PROGRAMS, say)
+    return ensure_built(build_of("kubelet")) / "kubelet"
+
+
+def _start_containers(cluster: Cluster, kubelet: Path, identity: Identity, ports: Ports) -> None:
+    authority = identity.authority.certificate
+    cluster.control.start(container_node(cluster.directory, kubelet, authority, ports.api))
+    Images(cluster.directory).load_stand_ins()
+
+
 def _start_api(
     cluster: Cluster, options: ClusterOptions, minor: Minor, programs: Path, *, leashed: bool
 ) -> tuple[Identity, Ports]:
@@ -90,6 +118,8 @@ def _start_api(
         "kubeconfig": authority.client("admin", "system:masters"),
         "scheduler.kubeconfig": authority.client("system:kube-scheduler"),
     }
+    if options.containers:
+        users["node.kubeconfig"] = authority.client(f"system:node:{CONTAINER_NODE}", "system:nodes")
     cluster.control.spawn(leashed=leashed)
     for attempt in range(1, _TRIES_FOR_PORTS + 1):
         ports = _free_ports(options.api_port)
@@ -97,7 +127,10 @@ def _start_api(
             write_kubeconfig(
                 cluster.directory / file,
                 name=f"local-{cluster.name}",
-                server=f"https://127.0.0.1:{ports.api}",
+                # The kubelet is in another network namespace.
+                server=f"https://{API_SERVICE}"
+                if file == "node.kubeconfig"
+                else f"https://127.0.0.1:{ports.api}",
                 authority=identity.authority.certificate,
                 user=user,
             )
@@ -110,6 +143,8 @@ def _start_api(
             minor,
             gangs=options.gang_scheduling,
         )
+        if options.containers:
+            server = components.calling_kubelets(server, users["kubeconfig"])
         if options.withheld:
             server = components.withholding(server, options.withheld)
         cluster.control.start(_audited(cluster, server) if options.audit else server)

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from local_cluster.container_node.addresses import API_SERVICE
+
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _UNTIL = datetime.datetime(2099, 12, 31, tzinfo=datetime.UTC)
 
@@ -40,7 +42,7 @@ class Authority:
         self.pair = self._write("ca", builder, self._key)
 
     def server(self, name: str) -> Pair:
-        """Make a serving certificate for loopback."""
+        """Make a serving certificate for loopback and for the API server's Service."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = x509.SubjectAlternativeName(
@@ -48,6 +50,8 @@ class Authority:
                 x509.DNSName("localhost"),
                 x509.DNSName("kubernetes.default.svc"),
                 x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+                # The address that pods find in their environment.
+                x509.IPAddress(ipaddress.ip_address(API_SERVICE)),
             ]
         )
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])

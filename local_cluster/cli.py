@@ -8,11 +8,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
+from pathlib import Path
 
 from local_cluster.bench import run_bench
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import BUILDS, build_of
 from local_cluster.cluster import Cluster, ClusterOptions, all_clusters
+from local_cluster.container_node.node import Images
+from local_cluster.container_node.product_image import image_name, product_image
+from local_cluster.demo.installation import repository
 from local_cluster.demo.run import run_demo
 from local_cluster.errors import ClusterError
 from local_cluster.lifecycle import down, up
@@ -51,7 +55,9 @@ def _up(options: argparse.Namespace) -> int:
     cluster = up(
         ClusterOptions(
             kubernetes=options.kubernetes,
-            nodes=options.nodes,
+            nodes=(0 if options.containers else 8) if options.nodes is None else options.nodes,
+            containers=options.containers,
+            process_node=not options.containers,
             schedulers=tuple(options.scheduler),
             gang_scheduling=not options.no_gang_scheduling,
             api_port=options.port,
@@ -102,8 +108,24 @@ def _build(options: argparse.Namespace) -> int:
     return 0
 
 
+def _image(options: argparse.Namespace) -> int:
+    archive = product_image(repository(), print)
+    if options.load:
+        images = Images(Cluster(options.load).directory)
+        images.load(archive)
+        if options.tag:
+            images.tag(image_name(), options.tag)
+    print(f"{image_name()}: {archive}")
+    return 0
+
+
+def _load(options: argparse.Namespace) -> int:
+    Images(Cluster(options.name).directory).load(options.archive)
+    return 0
+
+
 def _demo(options: argparse.Namespace) -> int:
-    return run_demo(options.kubernetes, stay=not options.once)
+    return run_demo(options.kubernetes, stay=not options.once, in_containers=options.containers)
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -117,7 +139,16 @@ def _parser() -> argparse.ArgumentParser:
 
     start = _command(commands, "up", _up, "start a cluster and return when it is ready")
     start.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
-    start.add_argument("--nodes", type=_count, default=8, help="simulated workload nodes (8)")
+    start.add_argument(
+        "--nodes",
+        type=_count,
+        help="simulated workload nodes (8; with --containers none)",
+    )
+    start.add_argument(
+        "--containers",
+        action="store_true",
+        help="run a node with containerd and a kubelet, instead of simulated ones (root, on Debian)",
+    )
     start.add_argument(
         "--scheduler", action="append", default=[], metavar="NAME", help=_schedulers()
     )
@@ -156,12 +187,24 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--again", action="store_true", help="ignore the cache")
     build.add_argument("builds", nargs="*", metavar="BUILD", help=_builds())
 
+    image = _command(commands, "image", _image, "build the product's image", named=False)
+    image.add_argument(
+        "--load", metavar="NAME", help="load it into the container node of a cluster"
+    )
+    image.add_argument("--tag", metavar="IMAGE", help="load it under this name too")
+    load = _command(commands, "load", _load, "load an image archive into the container node")
+    load.add_argument("archive", type=Path, help="file of `docker save`")
+
     demo = _command(
         commands, "demo", _demo, "start a cluster with the product and run gangs on it", named=False
     )
     demo.add_argument("--kubernetes", default=DEFAULT_MINOR, metavar="MINOR", help=_minors())
     demo.add_argument(
         "--once", action="store_true", help="stop at the end instead of waiting for Ctrl-C"
+    )
+
+    demo.add_argument(
+        "--containers", action="store_true", help="in real containers (root, on Debian)"
     )
 
     bench = _command(

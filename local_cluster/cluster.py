@@ -41,6 +41,8 @@ class ClusterOptions:
     parts: Literal["all", "api"] = "all"
     """`api` leaves out everything but etcd and the API server."""
     process_node: bool = True
+    containers: bool = False
+    """Run a node with containerd and a kubelet. It needs root."""
     audit: bool = False
     """Log every request (see `Cluster.audit_log`), and run each controller under its own account,
     so that the log distinguishes them."""

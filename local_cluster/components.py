@@ -99,6 +99,19 @@ def api_server(
     return Component(API_SERVER, (str(programs / API_SERVER), *_flags(flags)))
 
 
+def calling_kubelets(server: Component, client: Pair) -> Component:
+    """The API server with what a real kubelet needs: its rights, and calls for logs and exec."""
+    flags: dict[str, object] = {
+        "authorization-mode": "Node",
+        "enable-admission-plugins": "NodeRestriction",
+        "kubelet-preferred-address-types": "InternalIP",
+        "kubelet-client-certificate": client.certificate,
+        "kubelet-client-key": client.key,
+    }
+    # The server adds up the values of the first two.
+    return replace(server, command=(*server.command, *_flags(flags)))
+
+
 def withholding(server: Component, versions: Iterable[str]) -> Component:
     """The API server without these API versions."""
     flags: dict[str, object] = {"runtime-config": ",".join(f"{one}=false" for one in versions)}

@@ -11,6 +11,7 @@ from local_cluster import components
 from local_cluster.api import Api, ApiError, Object
 from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.components import Ports
+from local_cluster.container_node.node import CONTAINER_NODE
 from local_cluster.process_node.placement import dedicated_namespace
 from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.simulation.nodes import simulated_node
@@ -37,6 +38,8 @@ async def furnish(cluster: Cluster, options: ClusterOptions, kwok: Path | None) 
             if options.context is None and options.borrowed is None:
                 # Only a control plane of ours knows what its annotations mean.
                 await _create(api, "/api/v1/namespaces", dedicated_namespace(CONTROLLERS))
+        if options.containers:
+            names.append(CONTAINER_NODE)
         async with asyncio.TaskGroup() as tasks:
             for index in range(options.nodes):
                 node = simulated_node(index)

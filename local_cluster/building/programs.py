@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from local_cluster.errors import ClusterError
-from local_cluster.versions import MINORS, Minor
+from local_cluster.versions import DEFAULT_MINOR, MINORS, Minor
 
 GO_SOURCES = Path(__file__).parent.parent / "go"
 
@@ -55,19 +55,23 @@ class Build:
         return digest.hexdigest()[:16]
 
 
-def _control_plane(minor: Minor) -> Build:
+def _version_values(minor: Minor) -> tuple[str, ...]:
     major, number = minor.name.split(".")
     version = "k8s.io/component-base/version"
+    return (
+        f"{version}.gitVersion=v{minor.release}",
+        f"{version}.gitMajor={major}",
+        f"{version}.gitMinor={number}",
+    )
+
+
+def _control_plane(minor: Minor) -> Build:
     return Build(
         name=f"kubernetes-{minor.name}",
         packages=(".",),
         programs=("kube",),
         links=CONTROL_PLANE_PROGRAMS,
-        linker_values=(
-            f"{version}.gitVersion=v{minor.release}",
-            f"{version}.gitMajor={major}",
-            f"{version}.gitMinor={number}",
-        ),
+        linker_values=_version_values(minor),
         shared_sources=("multicall",),
     )
 
@@ -81,6 +85,13 @@ BUILDS = {
     build.name: build
     for build in (
         *(_control_plane(minor) for minor in MINORS.values()),
+        Build(
+            name="kubelet",
+            packages=(".",),
+            programs=("kubelet",),
+            linker_values=_version_values(MINORS[DEFAULT_MINOR]),
+            on_demand=True,
+        ),
         Build(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",), programs=("kwok",)),
         Build(
             name="helm",

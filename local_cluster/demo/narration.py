@@ -5,7 +5,6 @@ arrive only after the interrupted kubectl had failed.
 """
 
 import shlex
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ class Narrator:
 
     def __init__(self, cluster: Cluster, root: Path) -> None:
         self.root = root
+        self.directory = cluster.directory
         self._cluster = cluster
 
     def title(self, text: str) -> None:
@@ -36,10 +36,10 @@ class Narrator:
             print(f"   {line}".rstrip())
         print(flush=True)
 
-    def show(self, command: str) -> None:
-        """Print a kubectl command and its output."""
+    def show(self, command: str, *, codes: tuple[int, ...] = (0,)) -> None:
+        """Print a kubectl command and its output; other exit codes than these are failures."""
         print(f"   $ kubectl {command}", flush=True)
-        self.say(self.kubectl(*shlex.split(command)))
+        self.say(self.kubectl(*shlex.split(command), codes=codes))
 
     def apply(self, file: str) -> float:
         """Apply a file of the repository and print that; return the start time."""
@@ -48,13 +48,15 @@ class Narrator:
         self.say(self.kubectl("apply", "-f", str(self.root / file)))
         return started
 
-    def kubectl(self, *arguments: str, input: str | None = None) -> str:
+    def kubectl(
+        self, *arguments: str, input: str | None = None, codes: tuple[int, ...] = (0,)
+    ) -> str:
         """Run kubectl and return its output."""
-        try:
-            return self._cluster.kubectl(*arguments, input=input).stdout
-        except subprocess.CalledProcessError as error:
+        done = self._cluster.kubectl(*arguments, input=input, check=False)
+        if done.returncode not in codes:
             command = shlex.join(["kubectl", *arguments])
-            raise ClusterError(f"`{command}` failed", details=error.stderr) from None
+            raise ClusterError(f"`{command}` failed", details=done.stderr)
+        return done.stdout
 
     def follow(
         self, path: str, condition: Condition, what: str, lines: Callable[[list[Object]], list[str]]

@@ -5,25 +5,37 @@ removed. After SIGKILL, the leash does that.
 """
 
 import contextlib
+import os
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
 from local_cluster.cluster import Cluster, ClusterOptions
+from local_cluster.demo import containers
+from local_cluster.demo.dashboard import dashboard
 from local_cluster.demo.installation import repository
 from local_cluster.demo.narration import Narrator
 from local_cluster.demo.scenes import SCENES
 from local_cluster.lifecycle import down, up
 
 
-def run_demo(kubernetes: str, *, stay: bool) -> int:
+def run_demo(kubernetes: str, *, stay: bool, in_containers: bool = False) -> int:
     """Start a cluster, play the scenes, and stay until Ctrl-C."""
+    options, scenes = ClusterOptions(kubernetes=kubernetes, schedulers=("kai",)), SCENES
+    if in_containers:
+        options = ClusterOptions(
+            kubernetes=kubernetes, containers=True, nodes=0, process_node=False
+        )
+        scenes = containers.SCENES
     root = repository()
+    # kubectl finds its plugin `kubectl gang` there.
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     # A closed terminal must stop the cluster as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="demo-") as directory:
         cluster = up(
-            ClusterOptions(kubernetes=kubernetes, schedulers=("kai",)),
+            options,
             name="demo",
             directory=Path(directory) / "demo",
             leashed=True,
@@ -32,7 +44,7 @@ def run_demo(kubernetes: str, *, stay: bool) -> int:
         try:
             print(flush=True)
             narrator = Narrator(cluster, root)
-            for scene in SCENES:
+            for scene in scenes:
                 scene(narrator)
             _farewell(cluster, narrator, stay=stay)
         except KeyboardInterrupt:
@@ -49,6 +61,7 @@ def _farewell(cluster: Cluster, narrator: Narrator, *, stay: bool) -> None:
     narrator.title("Look around")
     kinds = "pcs,podgangs,pods"
     narrator.say(f"export KUBECONFIG={cluster.kubeconfig}\n{cluster.kubectl_program()} get {kinds}")
-    print("The cluster stays up until Ctrl-C.", flush=True)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt), dashboard(cluster) as address:
+        narrator.say(address)
+        print("The cluster stays up until Ctrl-C.", flush=True)
         signal.pause()

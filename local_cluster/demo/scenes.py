@@ -103,6 +103,18 @@ def the_backend_starts(narrator: Narrator) -> None:
     narrator.show("get pcs")
 
 
+def why_it_waits(narrator: Narrator) -> None:
+    """Scale inference beyond the capacity, and ask `kubectl gang` what it waits for."""
+    narrator.title("A third replica of inference does not fit, and kubectl gang explains it")
+    narrator.show("gang scale inference --replicas 3")
+    narrator.wait(_GANGS, states.is_refused("inference-2"), "the third gang to be refused")
+    waiting = states.waits_because("inference", "PodsNotScheduled")
+    narrator.wait(_SETS, waiting, "inference to report that it is not scheduled")
+    # Exit code 1 means that something waits.
+    narrator.show("gang status", codes=(1,))
+    narrator.show("gang why inference", codes=(1,))
+
+
 SCENES: tuple[Callable[[Narrator], None], ...] = (
     the_cluster,
     the_product,
@@ -111,6 +123,7 @@ SCENES: tuple[Callable[[Narrator], None], ...] = (
     capacity_is_added,
     the_backend_stops,
     the_backend_starts,
+    why_it_waits,
 )
 
 

@@ -4,7 +4,9 @@ A bound pod runs and becomes ready at once, a deleted pod goes away at once. Ann
 pod change that:
 
     local-cluster/ready-after: 5s       becomes ready that much later
-    local-cluster/fail-after: 3s        its containers exit with 1 that long after it was ready
+    local-cluster/fail-after: 3s        its containers fail that long after it was ready
+    local-cluster/succeed-after: 3s     its containers exit with 0 that long after it was ready
+    local-cluster/exit-code: "137"      the exit code of containers that fail (default 1)
     local-cluster/terminates-after: 30s takes that long to go away once it is deleted ("never": hangs)
 
 Statuses are written by strategic merge, so that conditions of others (PodScheduled, a
@@ -15,6 +17,8 @@ import yaml
 
 READY_AFTER = "local-cluster/ready-after"
 FAIL_AFTER = "local-cluster/fail-after"
+SUCCEED_AFTER = "local-cluster/succeed-after"
+EXIT_CODE = "local-cluster/exit-code"
 TERMINATES_AFTER = "local-cluster/terminates-after"
 NEVER = "never"
 
@@ -89,6 +93,7 @@ podIPs: [{ip: {{ index . 0 | Quote }}}]
 
 _POD_ENDED = """
 {{ $now := Now }}
+{{ $code := %(code)s }}
 phase: %(phase)s
 conditions:
 {{ range $type := list "ContainersReady" "Ready" }}
@@ -107,9 +112,13 @@ containerStatuses:
   restartCount: 0
   state:
     running: null
-    terminated: {exitCode: %(code)d, reason: %(reason)s, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}
+    terminated: {exitCode: {{ $code }}, reason: %(reason)s, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}
 {{ end }}
 """
+
+
+_FAILED_WITH = f'(or (index .metadata.annotations "{EXIT_CODE}") "1")'
+_SUCCEEDED = {"phase": "Succeeded", "code": '"0"', "reason": "Completed"}
 
 
 def kwok_config() -> str:
@@ -147,14 +156,21 @@ def _stages() -> list[dict[str, object]]:
             "pod-fail",
             "Pod",
             [alive, running, _present(f'.metadata.annotations["{FAIL_AFTER}"]')],
-            patch=_POD_ENDED % {"phase": "Failed", "code": 1, "reason": "Error"},
+            patch=_POD_ENDED % {"phase": "Failed", "code": _FAILED_WITH, "reason": "Error"},
             delay_annotation=FAIL_AFTER,
         ),
         _stage(
             "pod-complete",
             "Pod",
             [alive, running, _in(".metadata.ownerReferences.[].kind", "Job")],
-            patch=_POD_ENDED % {"phase": "Succeeded", "code": 0, "reason": "Completed"},
+            patch=_POD_ENDED % _SUCCEEDED,
+        ),
+        _stage(
+            "pod-succeed",
+            "Pod",
+            [alive, running, _present(f'.metadata.annotations["{SUCCEED_AFTER}"]')],
+            patch=_POD_ENDED % _SUCCEEDED,
+            delay_annotation=SUCCEED_AFTER,
         ),
         _stage(
             "pod-delete",
