@@ -9,10 +9,10 @@ KUBERNETES ?= 1.36
 BACKEND ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-matrix soak chaos demo bench bench-cluster bench-runtime crds chart reference docs fmt lock clean
+.PHONY: help check test test-matrix soak chaos demo demo-containers image release bench bench-cluster bench-runtime bench-cli bench-dashboard screenshots crds chart reference situations docs fmt lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  The first run builds a Kubernetes control plane from source (about 10 minutes on"
 	@echo "  2 cores) into your cache directory; later runs start in seconds."
@@ -35,7 +35,7 @@ check: $(STAMP) ## Lint, types, import rules and unit tests (one minute)
 	@echo "3/4 import rules (import-linter)"
 	@$(VENV)/bin/lint-imports --no-logo
 	@echo "4/4 unit tests (pytest, without a cluster)"
-	@$(PY) -m pytest -q -m "not cluster" --numprocesses 2
+	@$(PY) -m pytest -q -m "not cluster and not browser" --numprocesses 2
 
 test: check ## check, then the tests on a real control plane
 	@$(PY) -m local_cluster build kubernetes-$(KUBERNETES) kwok kai
@@ -55,6 +55,12 @@ chaos: $(STAMP) ## Change and break things at random; check minAvailable (MINUTE
 demo: $(STAMP) ## Start a real cluster on this machine and run gangs on it (DEMO=ci: stop at the end)
 	@$(PY) -m local_cluster demo $(if $(filter ci,$(DEMO)),--once)
 
+demo-containers: $(STAMP) ## Build the image, install it with Helm on a real node, run a gang (root, on Debian)
+	@$(PY) -m local_cluster demo --containers $(if $(filter ci,$(DEMO)),--once)
+
+image: $(STAMP) ## Build the image, with a base from debootstrap (root, on Debian)
+	@$(PY) -m local_cluster image
+
 bench: $(STAMP) ## Benchmark the product: 1,000 pods in 500 gangs, compared with a bare client (BACKEND=kai)
 	@$(PY) -m benchmarks.product --backend $(BACKEND)
 
@@ -63,6 +69,21 @@ bench-cluster: $(STAMP) ## Benchmark the control plane alone: the baseline of ot
 
 bench-runtime: $(STAMP) ## Benchmark the client and the controller runtime, compared with common libraries
 	@$(PY) -m benchmarks.runtime
+
+bench-cli: $(STAMP) ## Benchmark kubectl gang in a cluster with 10,000 pods
+	@$(PY) -m benchmarks.command_line
+
+bench-dashboard: $(STAMP) ## Measure the dashboard with 2,000 gangs in a real browser
+	@$(PY) -m tests.dashboard.measure
+
+screenshots: $(STAMP) ## Make the pictures of docs/dashboard.md in a real browser
+	@$(PY) -m tests.dashboard.screenshots
+
+release: $(STAMP) ## Write the files of a release to dist/ (IMAGE=registry.example.com/podgang, DRY_RUN=1)
+	@$(PY) -m releasing $(if $(IMAGE),--image $(IMAGE)) $(if $(DRY_RUN),--dry-run)
+
+situations: $(STAMP) ## Write what kubectl shows in tests/situations again, from a real cluster
+	@GOLDEN=write $(PY) -m pytest -q -m cluster tests/situations
 
 crds: $(STAMP) ## Generate crds/ from the models
 	@$(PY) -m crdgen

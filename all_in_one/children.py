@@ -39,8 +39,10 @@ def core(settings: Path, host: str) -> Child:
 
 
 def backend(name: str, settings: Path, host: str) -> Child:
-    """Return the program of a backend."""
-    return _child(f"backend-{name}", ("backend_controllers", "--backend", name), settings, host)
+    """Return the program of a backend: of a kind, or of an instance as `NAME:KIND`."""
+    instance, _, kind = name.partition(":")
+    chosen = ("--backend", kind or instance, "--name", instance)
+    return _child(f"backend-{instance}", ("backend_controllers", *chosen), settings, host)
 
 
 def check(children: Sequence[Child], own_port: int) -> None:

@@ -30,6 +30,8 @@ def components(kubectl: Path) -> dict[str, list[Manifest]]:
     found["policies"] = _rendered(kubectl, "deploy/policies")
     monitor = (ROOT / "deploy/components/service-monitor/service-monitor.yaml").read_text()
     found["service-monitor"] = [yaml.safe_load(monitor)]
+    rules = (ROOT / "deploy/monitoring/rules/prometheusrule.yaml").read_text()
+    found["prometheus-rule"] = [yaml.safe_load(rules)]
     return found
 
 

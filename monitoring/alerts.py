@@ -42,11 +42,13 @@ AVAILABILITY = Group(
         ),
         Alert(
             "BackendWithoutScheduler",
-            f"{LEADS}{{{BACKEND_LEASE}}} == 1 unless on (job, instance) "
-            f"({ours('backend_dialect_info')} == 1)",
+            # Not for a scheduler that was never there: deploy/all has a backend for each.
+            f"({LEADS}{{{BACKEND_LEASE}}} == 1 unless on (job, instance) "
+            f"({ours('backend_dialect_info')} == 1)) and on (job, instance) "
+            f"max_over_time({ours('backend_dialect_info')}[1d]) == 1",
             "10m",
             "warning",
-            "A backend does not find the API of its scheduler",
+            "A backend does not find the API of its scheduler any more",
             "The backend with Lease {{ $labels.name }} is running and serves no gang.",
         ),
     ),

@@ -69,6 +69,7 @@ _SPEED = Row(
             (
                 Query(_increase("grove_gangs_released_total"), "released"),
                 Query(_increase("grove_gangs_moved_total"), "moved to another backend first"),
+                Query(_increase("grove_placement_outcomes_total"), "left a backend by policy"),
             ),
         ),
         Panel(
@@ -108,6 +109,21 @@ _LOSSES = Row(
     ),
 )
 
+_JOBS = Row(
+    "Jobs",
+    (
+        Panel(
+            "Sets with jobs that have ended",
+            (Query(_increase("grove_jobs_finished_total", "outcome"), "{{outcome}}"),),
+            stacked=True,
+        ),
+        Panel(
+            "Restarts of jobs after a pod failed",
+            (Query(_increase("grove_job_restarts_total"), "replicas"),),
+        ),
+    ),
+)
+
 _HEALTH = Row(
     "Controllers",
     (
@@ -128,4 +144,6 @@ _HEALTH = Row(
     ),
 )
 
-FLEET = Dashboard("fleet", "fleet", "All gangs of the cluster.", (_NOW, _SPEED, _LOSSES, _HEALTH))
+FLEET = Dashboard(
+    "fleet", "fleet", "All gangs of the cluster.", (_NOW, _SPEED, _LOSSES, _JOBS, _HEALTH)
+)

@@ -1,4 +1,6 @@
-"""Writes requirements-runtime.lock: of requirements.lock, what the image needs, with its hashes.
+"""Writes the locks of the image: of requirements.lock, what it needs, with the hashes.
+
+requirements-runtime.lock is what it runs, and build.lock what builds the product's package.
 
 `python deploy/image/runtime_lock.py` in the development environment, whose installed metadata
 says what depends on what. Nothing is resolved here: every line comes from the lock, so an image
@@ -8,6 +10,7 @@ runs exactly the versions that the tests ran with.
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -17,7 +20,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements.lock"
-TARGET = ROOT / "requirements-runtime.lock"
+RUNTIME = ROOT / "requirements-runtime.lock"
+BUILD = ROOT / "deploy" / "image" / "build.lock"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -31,10 +35,9 @@ def entries(lock: str) -> dict[str, str]:
     return found
 
 
-def closure() -> set[str]:
-    """Names of all packages that the product's own dependencies lead to, on Linux."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    open_, seen = [Requirement(text) for text in project["dependencies"]], set[str]()
+def closure(texts: Iterable[str]) -> set[str]:
+    """Names of all packages that these requirements lead to, on Linux."""
+    open_, seen = [Requirement(text) for text in texts], set[str]()
     while open_:
         requirement = open_.pop()
         name = canonicalize_name(requirement.name)
@@ -72,12 +75,21 @@ def _holds(marker: Marker, extras: set[str]) -> bool:
     )
 
 
-def runtime_lock() -> str:
-    """The text of the smaller lock."""
+def locks() -> dict[Path, str]:
+    """The text of each smaller lock."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     locked = entries(LOCK.read_text())
-    return "".join(locked[name] for name in sorted(closure() & locked.keys()))
+    wanted = {
+        RUNTIME: project["project"]["dependencies"],
+        BUILD: project["build-system"]["requires"],
+    }
+    return {
+        target: "".join(locked[name] for name in sorted(closure(texts) & locked.keys()))
+        for target, texts in wanted.items()
+    }
 
 
 if __name__ == "__main__":
-    TARGET.write_text(runtime_lock())
-    sys.stdout.write(f"{TARGET.name}: {len(entries(TARGET.read_text()))} packages\n")
+    for target, text in locks().items():
+        target.write_text(text)
+        sys.stdout.write(f"{target.name}: {len(entries(text))} packages\n")

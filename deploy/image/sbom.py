@@ -1,7 +1,7 @@
 """Writes a software bill of materials (CycloneDX 1.6, JSON) of what an image installs.
 
-`python deploy/image/sbom.py requirements-runtime.lock > sbom.json`. Names, versions and hashes
-are the lock's; licences and dependencies come from the metadata of the environment that this
+`python deploy/image/sbom.py requirements-runtime.lock [base-packages.json] > sbom.json`. Names, versions
+and hashes are the lock's. What was taken from the base is listed by `rootfs.py`. Licences and dependencies come from the metadata of the environment that this
 runs in, which in an image build is the one that is shipped. The same input gives the same bytes:
 there is no time and no chance in it.
 """
@@ -10,6 +10,7 @@ import json
 import re
 import sys
 import uuid
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
-def bill(lock: str) -> dict[str, Any]:
-    """The bill of what a lock names."""
+def bill(lock: str, base: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
+    """The bill of what a lock names, and of what comes from the base."""
     entries = [
         entry for entry in re.split(r"^(?=\S)", lock, flags=re.MULTILINE) if PIN.match(entry)
     ]
@@ -40,7 +41,7 @@ def bill(lock: str) -> dict[str, Any]:
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, version + lock)}",
         "version": 1,
         "metadata": {"component": product},
-        "components": components,
+        "components": [*components, *map(_of_base, base)],
         "dependencies": [
             {"ref": product["bom-ref"], "dependsOn": _wanted_by(PRODUCT, known)},
             *({"ref": ref, "dependsOn": _wanted_by(name, known)} for name, ref in known.items()),
@@ -72,6 +73,15 @@ def _component(entry: str) -> dict[str, Any]:
     return component
 
 
+def _of_base(package: dict[str, str]) -> dict[str, Any]:
+    """A package of the base, or the interpreter."""
+    name, version = package["name"], package["version"]
+    purl = f"pkg:generic/{name}@{version}"
+    if package["type"] == "deb":
+        purl = f"pkg:deb/debian/{name}@{version}?arch={package['architecture']}"
+    return {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
+
+
 def _licence(name: str) -> dict[str, Any] | None:
     try:
         about = metadata.metadata(name).json
@@ -97,5 +107,7 @@ def _wanted_by(name: str, known: dict[str, str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    json.dump(bill(Path(sys.argv[1]).read_text()), sys.stdout, indent=1)
+    lock_file, *base_files = map(Path, sys.argv[1:])
+    of_base = [package for file in base_files for package in json.loads(file.read_text())]
+    json.dump(bill(lock_file.read_text(), of_base), sys.stdout, indent=1)
     sys.stdout.write("\n")

@@ -1,6 +1,10 @@
 {{/* The image of every program. */}}
 {{- define "podgang.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
 {{- end }}
 
 {{/* Labels of every object. */}}
@@ -9,4 +13,14 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- with .Values.extraLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* The instances of a kind of backend by name, as JSON: of a list with the kind and its values. */}}
+{{- define "podgang.instances" -}}
+{{- $own := omit (index . 1) "instances" }}
+{{- $all := dict (index . 0) $own }}
+{{- range $name, $given := (index . 1).instances }}
+{{- $_ := set $all $name (mergeOverwrite (deepCopy $own) (dict "enabled" true) (deepCopy $given)) }}
+{{- end }}
+{{- toJson $all }}
 {{- end }}

@@ -2,18 +2,6 @@
 {{- define "podgang.settings.core" -}}
 {{ mergeOverwrite (dict "leaderElection" (dict "namespace" .Release.Namespace) "startupOrder" (dict "image" (include "podgang.image" .))) (deepCopy .Values.core.settings) | toYaml }}
 {{- end }}
-{{- define "podgang.settings.backend-default" -}}
-{{ mergeOverwrite (dict "leaderElection" (dict "namespace" .Release.Namespace)) (deepCopy .Values.backends.default.settings) | toYaml }}
-{{- end }}
-{{- define "podgang.settings.backend-kai" -}}
-{{ mergeOverwrite (dict "leaderElection" (dict "namespace" .Release.Namespace)) (deepCopy .Values.backends.kai.settings) | toYaml }}
-{{- end }}
-{{- define "podgang.settings.backend-koordinator" -}}
-{{ mergeOverwrite (dict "leaderElection" (dict "namespace" .Release.Namespace)) (deepCopy .Values.backends.koordinator.settings) | toYaml }}
-{{- end }}
-{{- define "podgang.settings.backend-volcano" -}}
-{{ mergeOverwrite (dict "leaderElection" (dict "namespace" .Release.Namespace)) (deepCopy .Values.backends.volcano.settings) | toYaml }}
-{{- end }}
-{{- define "podgang.settings.backend-yunikorn" -}}
-{{ mergeOverwrite (dict "leaderElection" (dict "namespace" .Release.Namespace)) (deepCopy .Values.backends.yunikorn.settings) | toYaml }}
+{{- define "podgang.settings.backend" -}}
+{{ mergeOverwrite (dict "leaderElection" (dict "namespace" .namespace)) (deepCopy .settings) | toYaml }}
 {{- end }}
