@@ -1,23 +1,29 @@
 """`python -m tests.matrix [PART]... [--minutes N]`: the tests for `make test-matrix`, part by part.
 
-A part is a Kubernetes minor or a scheduler with its programs, or the fuzz tests with twenty times as
-many cases. Parts that do not fit into the given minutes are skipped. The last lines list the parts
-that passed, failed and were skipped. Failed tests run again, because a deadline may pass on a busy
-machine; a second failure counts.
+A part is a Kubernetes minor or a scheduler with its programs, the product in real containers, gangs on
+container hosts, the tests of the dashboard in a browser, or the fuzz tests with twenty times as many
+cases. Parts that do not fit into the given minutes, or for which this machine lacks something, are
+skipped. The last lines list the parts that passed, failed and were skipped. Failed tests run again,
+because a deadline may pass on a busy machine; a second failure counts.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from local_cluster.building.builder import is_built
 from local_cluster.building.programs import build_of
+from local_cluster.container_node.machine import why_not
 from local_cluster.schedulers import EXTRA_SCHEDULERS
 from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.versions import DEFAULT_MINOR, MINORS
+from tests.backends.docker.engines import missing
+from tests.dashboard.browser import REQUIRED
+from tests.dashboard.install_browser import why_no_browser
 
 _NOTHING_COLLECTED = 5
 
@@ -36,6 +42,11 @@ class Part:
     """That building takes on two cores."""
     command: tuple[str, ...] = ("-m", "matrix")
     """How pytest finds the tests from which it selects."""
+    why_not: Callable[[], str] = str
+    """Return what this machine lacks for it, or nothing."""
+    prepare: str = ""
+    """Module that installs what the tests need."""
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def takes(self) -> float:
@@ -63,7 +74,32 @@ _FUZZ = Part(
     0,
     ("tests/fuzz", "-m", "not cluster", "--hypothesis-profile=many", "--timeout=3000", "-n2"),
 )
+_CONTAINERS = Part(
+    "containers",
+    ("containers",),
+    ("kubelet",),
+    10,
+    4,
+    ("tests/containers", "-m", "matrix"),
+    why_not,
+)
+_BROWSER = Part(
+    "browser",
+    ("dashboard",),
+    ("kubernetes-" + DEFAULT_MINOR, "kwok"),
+    4,
+    10,
+    ("tests/dashboard", "-m", "browser"),
+    why_no_browser,
+    prepare="tests.dashboard.install_browser",
+    # Without a browser these tests fail here instead of being skipped.
+    environment=((REQUIRED, "1"),),
+)
+_DOCKER = Part("docker", ("docker",), (), 4, 0, ("tests/backends/docker", "-m", "matrix"), missing)
 PARTS = (
+    _BROWSER,
+    _CONTAINERS,
+    _DOCKER,
     *(
         Part(name, _sessions(name, found), (found.build,), 6, 5)
         for name, found in EXTRA_SCHEDULERS.items()
@@ -86,6 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for part in (*PARTS, _REST):
         if options.parts and part.name not in options.parts:
             continue
+        if reason := part.why_not():
+            results[part.name] = f"left out: {reason}"
+            continue
         left = (ends - time.monotonic()) / 60
         if part.takes > left:
             results[part.name] = (
@@ -106,17 +145,23 @@ def _run(part: Part) -> bool:
     sys.stdout.flush()
     if part.builds:
         subprocess.run([sys.executable, "-m", "local_cluster", "build", *part.builds], check=True)
+    if (
+        part.prepare
+        and subprocess.run([sys.executable, "-m", part.prepare], check=False).returncode
+    ):
+        return False
     failed = [selected for selected in part.selects if not _passes(part, selected)]
     return not failed
 
 
 def _passes(part: Part, selected: str) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", *part.command, "-k", selected]
-    code = subprocess.run(command, check=False).returncode
+    environment = {**os.environ, **dict(part.environment)}
+    code = subprocess.run(command, check=False, env=environment).returncode
     if code in (0, _NOTHING_COLLECTED):
         return True
     again = ["--last-failed", "--last-failed-no-failures", "none"]
-    return subprocess.run([*command, *again], check=False).returncode == 0
+    return subprocess.run([*command, *again], check=False, env=environment).returncode == 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -24,8 +24,13 @@ def test_programs_listen_where_their_settings_say(tmp_path: Path) -> None:
     assert (core.name, core.port) == ("core", 8080)
     assert (kai.name, kai.port) == ("backend-kai", 9000)
     assert kai.argv[1:] == (
-        *("-m", "backend_controllers", "--backend", "kai"),
+        *("-m", "backend_controllers", "--backend", "kai", "--name", "kai"),
         *("--config", str(tmp_path / "kai.yaml"), "--host", "10.0.0.1"),
+    )
+    other = children.backend("kai-lab:kai", settings(tmp_path, "lab.yaml"), "10.0.0.1")
+    assert (other.name, other.argv[3:7]) == (
+        "backend-kai-lab",
+        ("--backend", "kai", "--name", "kai-lab"),
     )
     children.check([core, kai], 8090)
 

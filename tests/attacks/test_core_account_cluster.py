@@ -1,10 +1,14 @@
 """The account of core makes, changes and deletes what belongs to sets, and nothing else."""
 
+import json
+
 import pytest
 
 from local_cluster.cluster import Cluster
+from shared_api import names
 from tests.attacks.conftest import TakenOver
 from tests.attacks.kit import account
+from tests.core.kit import clique, pcs
 from tests.deploy.kit import NAMESPACE
 from tests.deploy.people import MANAGED, Object, Person, pod, podclique
 
@@ -67,6 +71,30 @@ def test_core_cannot_make_pods_that_belong_to_no_clique(taken_over: TakenOver) -
     core.do("create", "-f", "-", input=pod("p", ownerReferences=[_owner("PodClique")]))
     service = _service("s", ownerReferences=[_owner("PodCliqueSet")])
     core.do("create", "-f", "-", input=service)
+
+
+def test_core_changes_nothing_of_a_set_but_the_finalizer_of_grove(
+    product: Cluster, home: str, taken_over: TakenOver
+) -> None:
+    tenant, core = Person(product, home), taken_over(_CORE)
+    theirs = pcs("mine", clique("a"), replicas=0)
+    theirs["metadata"]["finalizers"] = ["example.com/keep", names.FINALIZER_GROVE_PCS]
+    tenant.do("create", "-f", "-", input=theirs)
+    # kubectl reads what it patches; core does not, and may not.
+    tenant.do("create", "role", "reader", "--verb=get", "--resource=podcliquesets.grove.io")
+    reader = f"--serviceaccount={NAMESPACE}:{_CORE}"
+    tenant.do("create", "rolebinding", "reader", "--role=reader", reader)
+    patch = ("patch", "pcs", "mine", "--type=merge", "-p")
+    for body in (
+        {"spec": {"replicas": 3}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"finalizers": [names.FINALIZER_GROVE_PCS]}},
+        {"metadata": {"finalizers": ["example.com/keep", names.FINALIZER_GROVE_PCS, "a.b/c"]}},
+    ):
+        assert "PodCliqueSet mine belongs to its user" in core.refusal(*patch, json.dumps(body))
+    core.do(*patch, json.dumps({"metadata": {"finalizers": ["example.com/keep"]}}))
+    tenant.do(*patch, json.dumps({"metadata": {"finalizers": None}}))
+    tenant.do("delete", "pcs", "mine")
 
 
 def test_core_cannot_change_or_delete_what_others_made(

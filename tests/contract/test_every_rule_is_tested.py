@@ -5,7 +5,9 @@ import re
 from tests.contract import (
     test_refused_cliques,
     test_refused_groups,
+    test_refused_jobs,
     test_refused_other_kinds,
+    test_refused_placement,
     test_refused_updates,
 )
 from tests.contract.schemas import all_nodes
@@ -15,10 +17,13 @@ EXPECTED = [
     for table in (
         test_refused_cliques.SETS,
         test_refused_groups.SETS,
+        test_refused_jobs.SETS,
+        test_refused_jobs.UPDATES,
         test_refused_other_kinds.OTHERS,
+        test_refused_placement.PLACEMENTS,
         test_refused_updates.REFUSED,
     )
-    for _, message in table.values()
+    for *_, message in table.values()
 ]
 
 

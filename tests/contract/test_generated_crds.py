@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from crdgen.__main__ import main, render
 from tests.contract.schemas import CRDS
@@ -19,13 +20,21 @@ def test_two_runs_give_the_same_bytes() -> None:
 
 def test_files_are_named_after_their_crd() -> None:
     assert {path.name for path in CRDS.glob("*.yaml")} == {
+        "backendinventories.grove.io.yaml",
         "clustertopologybindings.grove.io.yaml",
+        "placementpolicies.grove.io.yaml",
         "podcliques.grove.io.yaml",
         "podcliquescalinggroups.grove.io.yaml",
         "podcliquesets.grove.io.yaml",
         "podgangs.scheduler.grove.io.yaml",
+        "remotegangs.grove.io.yaml",
         "schedulerbackends.grove.io.yaml",
     }
+
+
+def test_every_file_is_installed() -> None:
+    listed = yaml.safe_load((CRDS / "Kustomization").read_text())["resources"]
+    assert listed == sorted(path.name for path in CRDS.glob("*.yaml"))
 
 
 def test_check_names_every_stale_file_and_the_remedy(

@@ -124,6 +124,30 @@ GROVE: dict[str, set[str]] = {
     | under(".status.", "phase placementScore", CONDITION),
 }
 
+_FAILURE = (
+    "policy policy.completion policy.completion.failure policy.completion.failure.maxRestarts"
+)
+_SUCCESS = "policy.completion.success policy.completion.success.completedNames"
+# Where Grove's proposal of jobs has them; the rest about jobs is ours.
+JOBS = {
+    "PodCliqueSet": under(".spec.", _FAILURE, _SUCCESS)
+    | under(".spec.template.cliques[].spec.", _FAILURE)
+    | under(".spec.template.podCliqueScalingGroups[].", _FAILURE, _SUCCESS)
+    | {
+        ".spec.policy.completion.failure.maxRuntime",
+        ".spec.policy.completion.ttlSecondsAfterFinished",
+        ".status.replicaRestartCounts",
+        ".status.completedIndexes",
+        ".status.jobStartTime",
+    },
+    "PodClique": {".status.attempt", ".status.completedIndexes"},
+    "PodCliqueScalingGroup": {
+        ".status.attempt",
+        ".status.completedIndexes",
+        ".status.replicaRestartCounts",
+    },
+}
+
 ADDED = {
     # The first four are where Grove's proposal of coherent updates has them.
     "PodCliqueSet": {
@@ -135,11 +159,18 @@ ADDED = {
         ".spec.updateStrategy.rollingUpdate.progressDeadlineSeconds",
         ".status.updateProgress.lastProgressAt",
         ".status.updateProgress.updatedPodsCount",
+        *JOBS["PodCliqueSet"],
     },
-    "PodClique": set[str](),
-    "PodCliqueScalingGroup": set[str](),
+    "PodClique": JOBS["PodClique"],
+    "PodCliqueScalingGroup": JOBS["PodCliqueScalingGroup"],
     "ClusterTopologyBinding": set[str](),
     "PodGang": {
+        *under(".status.", "backendBlocker coreBlocker"),
+        *under(".status.backendBlocker.", "reason message"),
+        *under(".status.coreBlocker.", "reason message"),
+        ".status.placement",
+        *under(".status.placement.", "attempts tried rounds deadline retryAt"),
+        *under(".status.placement.attempts[].", "backend from until outcome message"),
         ".status.bindAttempt",
         ".status.bindAttempt.bound",
         ".status.bindAttempt.deadline",

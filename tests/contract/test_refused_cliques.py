@@ -44,13 +44,13 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a termination delay of zero": (
         {f"{TEMPLATE}.terminationDelay": "0s"},
-        'spec.template.terminationDelay: Invalid value: "0s": must be a duration above zero,'
-        " such as 30s, 10m or 4h",
+        'spec.template.terminationDelay: Invalid value: "0s": terminationDelay must be greater than 0:'
+        " a duration such as 30s, 10m or 4h",
     ),
     "a termination delay that is no duration": (
         {f"{TEMPLATE}.terminationDelay": "soon"},
-        'spec.template.terminationDelay: Invalid value: "soon": must be a duration above zero,'
-        " such as 30s, 10m or 4h",
+        'spec.template.terminationDelay: Invalid value: "soon": terminationDelay must be greater than 0:'
+        " a duration such as 30s, 10m or 4h",
     ),
     "no clique": (
         {f"{TEMPLATE}.cliques": []},
@@ -73,12 +73,17 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "two cliques of one role": (
         {f"{B}.spec.roleName": "a"},
-        "spec.template.cliques: Invalid value: every clique needs a roleName of its own;"
-        " used more than once: a",
+        'spec.template.cliques: Invalid value: roleName: Duplicate value: "a": every clique needs a'
+        " roleName of its own",
     ),
     "a label key that is none": (
         {f"{A}.labels": {"no key": "x"}},
         "spec.template.cliques[0].labels: Invalid value: keys must be qualified names such as name"
+        " or example.com/name",
+    ),
+    "an annotation key that is none": (
+        {f"{A}.annotations": {"no key": "x"}},
+        "spec.template.cliques[0].annotations: Invalid value: keys must be qualified names such as name"
         " or example.com/name",
     ),
     "a label value that is none": (
@@ -89,8 +94,8 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "names of set and clique that are too long together": (
         {"metadata.name": "s" * 40, f"{A}.name": "prefill"},
-        "metadata.name: Invalid value: the names of set and clique must have at most 45 characters"
-        f" together: {'s' * 40}, prefill have 47",
+        "metadata.name: Invalid value: combined resource name length 47 exceeds 45-character limit"
+        f" required for pod naming. Consider shortening: PodCliqueSet {'s' * 40} or PodClique prefill",
     ),
     "names of set, group and clique that are too long together": (
         {
@@ -98,12 +103,13 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
             f"{A}.name": "prefill",
             GROUPS: [scaling_group("workers", "b", "prefill")],
         },
-        "metadata.name: Invalid value: the names of set, scaling group and clique must have at most"
-        f" 45 characters together: {'s' * 35}, workers, prefill have 49",
+        "metadata.name: Invalid value: combined resource name length 49 exceeds 45-character limit"
+        f" required for pod naming. Consider shortening: PodCliqueSet {'s' * 35},"
+        " PodCliqueScalingGroup workers, or PodClique prefill",
     ),
     "cliques of different schedulers": (
         {f"{A}.spec.podSpec.schedulerName": "one", f"{B}.spec.podSpec.schedulerName": "two"},
-        "spec.template.cliques: Invalid value: all cliques must name the same schedulerName, or none;"
+        "spec.template.cliques: Invalid value: the schedulerName for all pods have to be the same, or empty;"
         ' found: ["one", "two"]',
     ),
     "more replicas than any set has": (
@@ -128,16 +134,15 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a minimum above the replicas": (
         {f"{A}.spec.minAvailable": 3},
-        "spec.template.cliques[0].spec.minAvailable: Invalid value: minAvailable must not exceed"
-        " replicas: minAvailable is 3, replicas is 2",
+        "spec.template.cliques[0].spec.minAvailable: Invalid value: minAvailable must not be greater than replicas: minAvailable is 3, replicas is 2",
     ),
     "a clique that waits for itself": (
         {**EXPLICIT, f"{A}.spec.startsAfter": ["a"]},
-        "spec.template.cliques: Invalid value: a clique must not be in its own startsAfter: a",
+        "spec.template.cliques: Invalid value: clique dependency cannot refer to itself in startsAfter: a",
     ),
     "a clique that waits for an unknown one": (
         {**EXPLICIT, f"{A}.spec.startsAfter": ["c"]},
-        "spec.template.cliques: Invalid value: startsAfter of clique a names an unknown clique;"
+        "spec.template.cliques: Invalid value: unknown clique names found, all clique dependencies must be defined as cliques: startsAfter of clique a;"
         ' known are: ["a", "b"]',
     ),
     "a clique that waits twice for another": (
@@ -146,23 +151,23 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a clique that waits for no name": (
         {**EXPLICIT, f"{A}.spec.startsAfter": [""]},
-        "spec.template.cliques: Invalid value: startsAfter of clique a names an unknown clique;"
+        "spec.template.cliques: Invalid value: unknown clique names found, all clique dependencies must be defined as cliques: startsAfter of clique a;"
         ' known are: ["a", "b"]',
     ),
     "cliques that wait for each other": (
         {**EXPLICIT, f"{A}.spec.startsAfter": ["b"], f"{B}.spec.startsAfter": ["a"]},
-        "spec.template.cliques: Invalid value: startsAfter must not form a cycle, nor a chain of more"
+        "spec.template.cliques: Invalid value: clique must not have circular dependencies in startsAfter, nor a chain of more"
         " than 16 cliques",
     ),
     "an autoscaler that goes below the minimum": (
         {f"{A}.spec.autoScalingConfig": {"minReplicas": 1, "maxReplicas": 4}},
         "spec.template.cliques[0].spec.autoScalingConfig.minReplicas: Invalid value:"
-        " autoScalingConfig.minReplicas must not be below minAvailable: it is 1, minAvailable is 2",
+        " must be greater than or equal to podCliqueSpec.minAvailable: it is 1, minAvailable is 2",
     ),
     "an autoscaler that ends below its start": (
         {f"{A}.spec.minAvailable": 1, f"{A}.spec.autoScalingConfig": {"maxReplicas": 1}},
         "spec.template.cliques[0].spec.autoScalingConfig.maxReplicas: Invalid value:"
-        " autoScalingConfig.maxReplicas must be at least replicas and minReplicas: it is 1,"
+        " must be greater than or equal to replicas: it is 1,"
         " replicas is 2, minReplicas is 2",
     ),
     "pods without containers": (
@@ -172,13 +177,12 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "pods that are bound by hand": (
         {f"{A}.spec.podSpec.nodeName": "node-1"},
-        "spec.template.cliques[0].spec.podSpec.nodeName: Forbidden: nodeName must be empty: a pod that"
+        "spec.template.cliques[0].spec.podSpec.nodeName: Invalid value: must not be set: a pod that"
         " is bound by hand is no member of a gang",
     ),
     "pods with spread constraints": (
         {f"{A}.spec.podSpec.topologySpreadConstraints": [{"maxSkew": 1}]},
-        "spec.template.cliques[0].spec.podSpec.topologySpreadConstraints: Forbidden:"
-        " topologySpreadConstraints must be empty: use topologyConstraint of the clique",
+        "spec.template.cliques[0].spec.podSpec.topologySpreadConstraints: Invalid value: must not be set: use topologyConstraint of the clique",
     ),
     "a variable that is set twice": (
         {f"{A}.spec.podSpec.containers.0.env": [{"name": "X"}, {"name": "X"}]},

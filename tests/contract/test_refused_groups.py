@@ -37,20 +37,18 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a group of an unknown clique": (
         {GROUPS: [scaling_group("g", "a", "c")]},
-        "spec.template.podCliqueScalingGroups: Invalid value: scaling group g names an unknown clique;"
+        "spec.template.podCliqueScalingGroups: Invalid value: unidentified PodClique names found in scaling group g;"
         ' known are: ["a", "b"]',
     ),
     "a clique in two groups": (
         {GROUPS: [scaling_group("g", "a"), scaling_group("h", "a", "b")]},
-        "spec.template.podCliqueScalingGroups: Invalid value: a clique belongs to at most one scaling"
-        " group; in several: a",
+        'spec.template.podCliqueScalingGroups: Invalid value: cliqueNames: Duplicate value: "a": a clique belongs to at most one group',
     ),
     "a group without replicas": (
         {GROUPS: [scaling_group("g", "a", replicas=0)]},
         "\n* spec.template.podCliqueScalingGroups[0].replicas: Invalid value: 0:"
         " spec.template.podCliqueScalingGroups[0].replicas in body should be greater than or equal to 1"
-        "\n* spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not"
-        " exceed replicas: minAvailable is 1, replicas is 0",
+        "\n* spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not be greater than replicas: minAvailable is 1, replicas is 0",
     ),
     "a group minimum of zero": (
         {GROUPS: [scaling_group("g", "a", minAvailable=0)]},
@@ -66,8 +64,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a group minimum above its replicas": (
         {GROUPS: [scaling_group("g", "a", replicas=2, minAvailable=3)]},
-        "spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not"
-        " exceed replicas: minAvailable is 3, replicas is 2",
+        "spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: minAvailable must not be greater than replicas: minAvailable is 3, replicas is 2",
     ),
     "a group autoscaler that goes below the minimum": (
         {
@@ -82,20 +79,19 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
             ]
         },
         "spec.template.podCliqueScalingGroups[0].scaleConfig.minReplicas: Invalid value:"
-        " scaleConfig.minReplicas must not be below minAvailable: it is 1, minAvailable is 2",
+        " scaleConfig.minReplicas must be greater than or equal to minAvailable: it is 1, minAvailable is 2",
     ),
     "a group autoscaler that ends below its start": (
         {GROUPS: [scaling_group("g", "a", replicas=3, scaleConfig={"maxReplicas": 2})]},
         "spec.template.podCliqueScalingGroups[0].scaleConfig.maxReplicas: Invalid value:"
-        " scaleConfig.maxReplicas must be at least minReplicas: it is 2, minReplicas is 3",
+        " scaleConfig.maxReplicas must be greater than or equal to minReplicas: it is 2, minReplicas is 3",
     ),
     "a group member with an autoscaler of its own": (
         {
             GROUPS: [scaling_group("g", "a")],
             f"{A}.spec.autoScalingConfig": {"maxReplicas": 3},
         },
-        "spec.template.cliques: Forbidden: a clique of a scaling group has no autoScalingConfig,"
-        " use scaleConfig of the group: a",
+        "spec.template.cliques: Forbidden: AutoScalingConfig is not allowed to be defined for PodClique that is part of scaling group, use scaleConfig of the group: a",
     ),
     "a group member with an update limit of its own": (
         {
@@ -129,8 +125,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
                 {"name": "gpus", "templateSpec": {"spec": {"devices": {"requests": []}}}}
             ]
         },
-        "spec.template.resourceClaimTemplates[0].templateSpec: Required value: a claim template needs"
-        " at least one entry in spec.devices.requests",
+        "spec.template.resourceClaimTemplates[0].templateSpec: Required value: at least one device request is required: add one to spec.devices.requests",
     ),
     "two claim templates of one name": (
         {f"{TEMPLATE}.resourceClaimTemplates": [{"name": "gpus", "templateSpec": REQUESTS}] * 2},
@@ -152,26 +147,22 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a namespace for a claim template of the set": (
         {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(namespace="other")},
-        "spec.template.resourceSharing: Invalid value: namespace must be empty for a name that"
-        " resourceClaimTemplates of this set define",
+        "spec.template.resourceSharing: Invalid value: namespace must be empty when name matches an internal resourceClaimTemplate",
     ),
     "a namespace for a claim template of the set, in a clique": (
         {**CLAIMS, f"{A}.resourceSharing": sharing(namespace="other")},
-        "spec.template.cliques: Invalid value: namespace must be empty for a name that"
-        " resourceClaimTemplates of this set define",
+        "spec.template.cliques: Invalid value: namespace must be empty when name matches an internal resourceClaimTemplate",
     ),
     "a namespace for a claim template of the set, in a group": (
         {
             **CLAIMS,
             GROUPS: [scaling_group("g", "a", resourceSharing=sharing(namespace="other"))],
         },
-        "spec.template.podCliqueScalingGroups: Invalid value: namespace must be empty for a name that"
-        " resourceClaimTemplates of this set define",
+        "spec.template.podCliqueScalingGroups: Invalid value: namespace must be empty when name matches an internal resourceClaimTemplate",
     ),
     "a filter of nothing": (
         {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(filter={})},
-        "spec.template.resourceSharing[0].filter: Required value: a filter names at least one clique or"
-        " scaling group; without a filter all use the claim",
+        "spec.template.resourceSharing[0].filter: Required value: filter must specify at least one childCliqueNames or childScalingGroupNames entry; without a filter all cliques use the claim",
     ),
     "autoscalers of one name": (
         {
@@ -183,7 +174,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a filter of an unknown clique": (
         {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(filter={"childCliqueNames": ["c"]})},
-        "spec.template.resourceSharing: Invalid value: a filter of resourceSharing may only name cliques"
+        "spec.template.resourceSharing: Invalid value: Not found: a filter of resourceSharing may only name cliques"
         ' of this set: ["a", "b"]',
     ),
     "a filter of an unknown group": (
@@ -191,7 +182,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
             **CLAIMS,
             f"{TEMPLATE}.resourceSharing": sharing(filter={"childScalingGroupNames": ["g"]}),
         },
-        "spec.template.resourceSharing: Invalid value: a filter of resourceSharing may only name scaling"
+        "spec.template.resourceSharing: Invalid value: Not found: a filter of resourceSharing may only name scaling"
         " groups of this set",
     ),
     "a group's filter of a clique outside": (
@@ -201,8 +192,13 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
                 scaling_group("g", "a", resourceSharing=sharing(filter={"childCliqueNames": ["b"]}))
             ],
         },
-        "spec.template.podCliqueScalingGroups[0].resourceSharing: Invalid value: a filter of"
-        ' resourceSharing may only name cliques of its group: ["a"]',
+        "spec.template.podCliqueScalingGroups[0].resourceSharing: Invalid value: Not found: a"
+        ' filter of resourceSharing may only name cliques of its group: ["a"]',
+    ),
+    "an annotation key of a group that is none": (
+        {GROUPS: [scaling_group("g", "a", annotations={"no key": "x"})]},
+        "spec.template.podCliqueScalingGroups[0].annotations: Invalid value: keys must be qualified names"
+        " such as name or example.com/name",
     ),
     "an MNNVL group that is no name": (
         {f"{A}.annotations": {"grove.io/mnnvl-group": "Rack 1"}},
@@ -211,11 +207,11 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a constraint without domains": (
         {f"{TEMPLATE}.topologyConstraint": {"topologyName": "net"}},
-        "spec.template.topologyConstraint: Required value: a topology constraint needs pack",
+        "spec.template.topologyConstraint: Required value: topologyConstraint must specify pack or deprecated packDomain",
     ),
     "a pack without domains": (
         {f"{TEMPLATE}.topologyConstraint": pack(pack={})},
-        "spec.template.topologyConstraint.pack: Required value: pack needs required, preferred or both",
+        "spec.template.topologyConstraint.pack: Required value: pack must specify at least one of required or preferred",
     ),
     "a domain that is no name": (
         {f"{TEMPLATE}.topologyConstraint": pack(pack={"preferred": "Rack"})},
@@ -224,15 +220,12 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the deprecated packDomain": (
         {f"{A}.topologyConstraint": {"topologyName": "net", "packDomain": "rack"}},
-        "spec.template.cliques[0].topologyConstraint.packDomain: Forbidden: packDomain is deprecated and"
-        " refused in new objects: use pack.required",
+        "spec.template.cliques[0].topologyConstraint.packDomain: Forbidden: packDomain is deprecated and cannot be used on new workloads; use pack.required",
     ),
     "packDomain beside pack.required": (
         {GROUPS: [scaling_group("g", "a", topologyConstraint=pack(packDomain="rack"))]},
-        "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: packDomain"
-        " is the old name of pack.required: set only pack.required"
-        "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: packDomain"
-        " is deprecated and refused in new objects: use pack.required",
+        "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: must not set both pack.required and deprecated packDomain: set only pack.required"
+        "\n* spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: Forbidden: packDomain is deprecated and cannot be used on new workloads; use pack.required",
     ),
     "more claims than one set may have": (
         {
@@ -266,16 +259,15 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
             f"{TEMPLATE}.topologyConstraint": pack(),
             f"{A}.topologyConstraint": pack(topologyName="other"),
         },
-        "spec.template: Invalid value: all topology constraints of a set must name the same"
-        ' topologyName; found: ["net", "other"]',
+        "spec.template: Invalid value: all topologyConstraint.topologyName values within a"
+        ' PodCliqueSet must match; found: ["net", "other"]',
     ),
     "a constraint of no topology": (
         {
             GROUPS: [scaling_group("g", "a", topologyConstraint=pack())],
             f"{B}.topologyConstraint": {"pack": {"preferred": "rack"}},
         },
-        "spec.template: Required value: every topology constraint needs a topologyName, its own or one"
-        " from a level above",
+        "spec.template: Required value: topologyName is required when topologyConstraint is set and cannot be inherited",
     ),
 }
 

@@ -25,13 +25,13 @@ OTHERS: dict[str, tuple[Manifest, str]] = {
     ),
     "two levels of one domain": (
         topology_binding(("rack", "topo/zone"), ("rack", "topo/rack")),
-        'The ClusterTopologyBinding "topology" is invalid: spec.levels: Invalid value: every level needs a'
-        " domain of its own; used more than once: rack",
+        'The ClusterTopologyBinding "topology" is invalid: spec.levels: Invalid value:'
+        ' spec.levels[1].domain: Duplicate value: "rack"',
     ),
     "two levels of one key": (
         topology_binding(("zone", "topo/rack"), ("rack", "topo/rack")),
-        'The ClusterTopologyBinding "topology" is invalid: spec.levels: Invalid value: every level needs a'
-        " key of its own; used more than once: topo/rack",
+        'The ClusterTopologyBinding "topology" is invalid: spec.levels: Invalid value:'
+        ' spec.levels[1].key: Duplicate value: "topo/rack"',
     ),
     "a level key that is no label key": (
         topology_binding(("zone", "topo//zone")),

@@ -52,15 +52,13 @@ EVERYTHING = pod_clique_set(
     ],
 )
 
-_CLIQUES_FIXED = "Forbidden: cliques can be neither added, removed nor renamed after creation"
-_GROUPS_FIXED = "Forbidden: scaling groups can be neither added, removed nor renamed after creation"
+_CLIQUES_FIXED = "Forbidden: not allowed to change clique composition: cliques can be neither added, removed nor renamed"
+_GROUPS_FIXED = "Forbidden: not allowed to add or remove PodCliqueScalingGroupConfigs, nor to change scaling group composition"
 _TOPOLOGY_FIXED = "Forbidden: topology constraints are fixed at creation"
-_NEITHER = f"{_TOPOLOGY_FIXED}: a constraint can be neither added nor removed"
+_GONE = "Forbidden: topology constraint cannot be removed after creation"
+_ADDED = "Forbidden: topology constraint cannot be added after creation"
 _MOVE = f"{_TOPOLOGY_FIXED}; packDomain may move to pack.required with the same domain"
-_ORDER = (
-    "Forbidden: the order of cliques is fixed at creation,"
-    " unless cliqueStartupType is CliqueStartupTypeAnyOrder"
-)
+_ORDER = "Invalid value: clique order cannot be changed when StartupType is InOrder or Explicit"
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "adding a clique": (
@@ -78,36 +76,35 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "changing the startup type": (
         {f"{TEMPLATE}.cliqueStartupType": "CliqueStartupTypeAnyOrder"},
-        "spec.template.cliqueStartupType: Forbidden: cliqueStartupType is fixed at creation",
+        "spec.template.cliqueStartupType: Invalid value: field is immutable: cliqueStartupType cannot be changed after creation",
     ),
     "changing a role": (
         {f"{B}.spec.roleName": "other"},
-        "spec.template.cliques[1].spec.roleName: Forbidden: roleName is fixed at creation",
+        "spec.template.cliques[1].spec.roleName: Invalid value: field is immutable: roleName cannot be changed after creation",
     ),
     "changing a minimum": (
         {f"{A}.spec.minAvailable": 2},
-        "spec.template.cliques[0].spec.minAvailable: Forbidden: minAvailable is fixed at creation",
+        "spec.template.cliques[0].spec.minAvailable: Invalid value: field is immutable: minAvailable cannot be changed after creation",
     ),
     "setting another minimum than the implied one": (
         {f"{B}.spec.minAvailable": 1},
-        "spec.template.cliques[1].spec.minAvailable: Forbidden: minAvailable is fixed at creation",
+        "spec.template.cliques[1].spec.minAvailable: Invalid value: field is immutable: minAvailable cannot be changed after creation",
     ),
     "changing what a clique waits for": (
         {f"{A}.spec.startsAfter": ["c"]},
-        "spec.template.cliques[0].spec.startsAfter: Forbidden: startsAfter is fixed at creation",
+        "spec.template.cliques[0].spec.startsAfter: Invalid value: field is immutable: startsAfter cannot be changed after creation",
     ),
     "changing the scheduler of a clique": (
         {f"{A}.spec.podSpec.schedulerName": "other"},
-        "spec.template.cliques[0].spec.podSpec.schedulerName: Forbidden: schedulerName is fixed at creation",
+        "spec.template.cliques[0].spec.podSpec.schedulerName: Invalid value: field is immutable: schedulerName cannot be changed after creation",
     ),
     "changing the claims of a clique": (
         {f"{A}.resourceSharing.0.scope": "PerReplica"},
-        "spec.template.cliques[0].resourceSharing: Forbidden: resource sharing is fixed at creation",
+        "spec.template.cliques[0].resourceSharing: Invalid value: field is immutable: resource sharing cannot be changed after creation",
     ),
     "changing the MNNVL group of a clique": (
         {f"{A}.annotations": {}},
-        "spec.template.cliques[0].annotations: Forbidden: annotation grove.io/mnnvl-group is fixed at"
-        " creation",
+        "spec.template.cliques[0].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group cannot be changed after creation",
     ),
     "adding a scaling group": (
         {
@@ -128,22 +125,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "changing the members of a group": (
         {f"{GROUP}.cliqueNames": ["a", "c"]},
-        "spec.template.podCliqueScalingGroups[0].cliqueNames: Forbidden: cliqueNames is fixed at creation",
+        "spec.template.podCliqueScalingGroups[0].cliqueNames: Invalid value: field is immutable: cliqueNames cannot be changed after creation",
     ),
     "changing the minimum of a group": (
         {f"{GROUP}.minAvailable": 1},
-        "spec.template.podCliqueScalingGroups[0].minAvailable: Forbidden: minAvailable is fixed at"
-        " creation",
+        "spec.template.podCliqueScalingGroups[0].minAvailable: Invalid value: field is immutable: minAvailable cannot be changed after creation",
     ),
     "changing the claims of a group": (
         {f"{GROUP}.resourceSharing": ABSENT},
-        "spec.template.podCliqueScalingGroups[0].resourceSharing: Forbidden: resource sharing is fixed at"
-        " creation",
+        "spec.template.podCliqueScalingGroups[0].resourceSharing: Invalid value: field is immutable: resource sharing cannot be changed after creation",
     ),
     "changing the MNNVL group of a group": (
         {f"{GROUP}.annotations": {MNNVL: "none"}},
-        "spec.template.podCliqueScalingGroups[0].annotations: Forbidden: annotation grove.io/mnnvl-group is"
-        " fixed at creation",
+        "spec.template.podCliqueScalingGroups[0].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group cannot be changed after creation",
     ),
     "changing a claim template": (
         {
@@ -151,25 +145,24 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
                 {"name": "gpu", "exactly": {"count": 2}}
             ]
         },
-        "spec.template.resourceClaimTemplates[0].templateSpec: Forbidden: resource claim templates are"
-        " fixed at creation",
+        "spec.template.resourceClaimTemplates[0].templateSpec: Invalid value: field is immutable: a claim template cannot be changed after creation",
     ),
     "removing the claim templates": (
         {f"{TEMPLATE}.resourceClaimTemplates": ABSENT},
-        "spec.template.resourceClaimTemplates: Forbidden: resource claim templates can be neither added,"
+        "spec.template.resourceClaimTemplates: Invalid value: field is immutable: resource claim templates can be neither added,"
         " removed nor renamed after creation",
     ),
     "changing the claims of the set": (
         {f"{TEMPLATE}.resourceSharing": ABSENT},
-        "spec.template.resourceSharing: Forbidden: resource sharing is fixed at creation",
+        "spec.template.resourceSharing: Invalid value: field is immutable: resource sharing cannot be changed after creation",
     ),
     "removing the constraint of the set": (
         {f"{TEMPLATE}.topologyConstraint": ABSENT},
-        f"spec.template.topologyConstraint: {_NEITHER}",
+        f"spec.template.topologyConstraint: {_GONE}",
     ),
     "adding a constraint to a clique": (
         {f"{B}.topologyConstraint": PACK},
-        f"spec.template.cliques[1].topologyConstraint: {_NEITHER}",
+        f"spec.template.cliques[1].topologyConstraint: {_ADDED}",
     ),
     "changing the constraint of a group": (
         {f"{GROUP}.topologyConstraint.pack.required": "host"},

@@ -101,9 +101,9 @@ def test_a_set_is_scaled_to_nothing_and_back(contract: Contract) -> None:
 
 
 HEADINGS = {
-    "pcs": "NAME READY REASON AGE REPLICAS AVAILABLE UPDATED",
-    "pclq": "NAME REASON AGE MINAVAIL REPLICAS READY SCHEDULED UPDATED",
-    "pg": "NAME PHASE REASON AGE BACKEND",
+    "pcs": "NAME READY REASON REPLICAS AVAILABLE UPDATED COMPLETED AGE",
+    "pclq": "NAME REASON MINAVAIL REPLICAS READY SCHEDULED UPDATED AGE",
+    "pg": "NAME PHASE REASON BACKEND AGE",
 }
 
 
@@ -118,4 +118,4 @@ def test_kubectl_get_shows_what_a_person_wants(contract: Contract, resource: str
     assert heading.split() == HEADINGS[resource].split()
     if resource == "pg":
         (row,) = (r for r in rows if r.startswith("shown "))
-        assert row.split()[-1] == "example"
+        assert row.split()[-2] == "example"

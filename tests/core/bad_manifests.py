@@ -46,7 +46,7 @@ REFUSED: dict[str, tuple[Edits, str]] = {
     "a name with a dot": ({"metadata.name": "my.set"}, "metadata.name: Invalid value"),
     "a name in capitals": ({"metadata.name": "Chat"}, "metadata.name: Invalid value"),
     "a name that begins with a digit": ({"metadata.name": "7b"}, "must begin with a letter"),
-    "a name that is too long": ({"metadata.name": "w" * 46}, "at most 45 characters together"),
+    "a name that is too long": ({"metadata.name": "w" * 46}, "Consider shortening"),
     "replicas in words": ({"spec.replicas": "three"}, "spec.replicas: Invalid value"),
     "negative replicas": ({"spec.replicas": -1}, "spec.replicas: Invalid value: -1"),
     "more replicas than anybody has": (
@@ -72,7 +72,7 @@ REFUSED: dict[str, tuple[Edits, str]] = {
     "a clique without pods": ({f"{A}.spec.replicas": 0}, "cliques[0].spec.replicas"),
     "a minimum above the replicas": (
         {f"{A}.spec.minAvailable": 3},
-        "minAvailable must not exceed replicas",
+        "minAvailable must not be greater than replicas",
     ),
     "a minimum of zero": ({f"{A}.spec.minAvailable": 0}, "cliques[0].spec.minAvailable"),
     "a minimum in words": ({f"{A}.spec.minAvailable": "all"}, "cliques[0].spec.minAvailable"),
@@ -87,14 +87,17 @@ REFUSED: dict[str, tuple[Edits, str]] = {
         {f"{CONTAINER}.env": [{"name": "X"}, {"name": "X"}]},
         "containers[0].env[1]: Duplicate value",
     ),
-    "pods that are bound by hand": ({f"{POD}.nodeName": "node-0"}, "podSpec.nodeName: Forbidden"),
+    "pods that are bound by hand": (
+        {f"{POD}.nodeName": "node-0"},
+        "podSpec.nodeName: Invalid value: must not be set",
+    ),
     "spread constraints": (
         {f"{POD}.topologySpreadConstraints": [{"maxSkew": 1}]},
-        "podSpec.topologySpreadConstraints: Forbidden",
+        "podSpec.topologySpreadConstraints: Invalid value: must not be set",
     ),
     "different schedulers": (
         {f"{POD}.schedulerName": "one", f"{TEMPLATE}.cliques.1.spec.podSpec.schedulerName": "two"},
-        "all cliques must name the same schedulerName",
+        "the schedulerName for all pods have to be the same",
     ),
     "an unknown startup type": (
         {f"{TEMPLATE}.cliqueStartupType": "Random"},
@@ -102,33 +105,33 @@ REFUSED: dict[str, tuple[Edits, str]] = {
     ),
     "a clique that waits for itself": (
         {**EXPLICIT, f"{A}.spec.startsAfter": ["a"]},
-        "must not be in its own startsAfter",
+        "clique dependency cannot refer to itself",
     ),
     "a clique that waits for nobody known": (
         {**EXPLICIT, f"{A}.spec.startsAfter": ["z"]},
-        "names an unknown clique",
+        "unknown clique names found",
     ),
     "a delay that is no duration": (
         {f"{TEMPLATE}.terminationDelay": "soon"},
         "terminationDelay: Invalid value",
     ),
-    "a group of unknown cliques": ({GROUPS: [group("z")]}, "names an unknown clique"),
+    "a group of unknown cliques": ({GROUPS: [group("z")]}, "unidentified PodClique names found"),
     "a group of no cliques": ({GROUPS: [group()]}, "cliqueNames: Invalid value"),
     "a clique in two groups": (
         {GROUPS: [group("a"), {**group("a"), "name": "t"}]},
-        "a clique belongs to at most one scaling group",
+        "Duplicate value",
     ),
     "a group whose minimum is above its size": (
         {GROUPS: [group("a", replicas=1, minAvailable=2)]},
-        "minAvailable must not exceed replicas",
+        "minAvailable must not be greater than replicas",
     ),
     "an autoscaler of a clique in a group": (
         {GROUPS: [group("a")], f"{A}.spec.autoScalingConfig": {"maxReplicas": 4}},
-        "a clique of a scaling group has no autoScalingConfig",
+        "AutoScalingConfig is not allowed to be defined",
     ),
     "an autoscaler that ends below its start": (
         {f"{A}.spec.autoScalingConfig": {"maxReplicas": 1}},
-        "autoScalingConfig.maxReplicas must be at least",
+        "maxReplicas: Invalid value: must be greater than or equal to replicas",
     ),
     "a priority class that is a number": (
         {f"{TEMPLATE}.priorityClassName": 7},
@@ -144,7 +147,7 @@ REFUSED: dict[str, tuple[Edits, str]] = {
     ),
     "a placement without a topology": (
         {f"{TEMPLATE}.topologyConstraint": {"pack": {"required": "rack"}}},
-        "every topology constraint needs a topologyName",
+        "topologyName is required when topologyConstraint is set",
     ),
 }
 

@@ -356,11 +356,13 @@ def clique(name: str, replicas: int = 1, *, cpu: str = "1m", **spec: Any) -> Obj
 def pcs(name: str, *cliques: Object, replicas: int = 1, **template: Any) -> Object:
     """A PodCliqueSet."""
     annotations = template.pop("annotations", {})
+    policy = {"policy": template.pop("policy")} if "policy" in template else {}
+    body = {"replicas": replicas, **policy, "template": {"cliques": list(cliques), **template}}
     return {
         "apiVersion": SETS.api_version,
         "kind": SETS.kind,
         "metadata": {"name": name, "annotations": annotations},
-        "spec": {"replicas": replicas, "template": {"cliques": list(cliques), **template}},
+        "spec": body,
     }
 
 

@@ -49,6 +49,38 @@ def size(item: LooseObject | None) -> object:
     return None if item is None else item.spec["replicas"]
 
 
+async def test_a_second_autoscaler_of_the_same_pods_is_named_until_it_is_deleted(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    rival: Object = {
+        "apiVersion": HPAS.api_version,
+        "kind": HPAS.kind,
+        "metadata": {"name": "mine", "namespace": person.namespace},
+        "spec": {
+            "scaleTargetRef": {
+                "apiVersion": "grove.io/v1alpha1",
+                "kind": "PodClique",
+                "name": "w-0-a",
+            },
+            "maxReplicas": 5,
+            "metrics": METRICS,
+        },
+    }
+
+    def stalled() -> str:
+        return str(condition(person.get(SETS, "w"), "Stalled").get("message", ""))
+
+    async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
+        await apply(person, workload())
+        await person.until_ready(3, SECONDS)
+        await person.client.create(HPAS, rival, field_manager="person", into=PartialObject)
+        await person.until(lambda: f"scaled by {person.namespace}/mine" in stalled(), SECONDS)
+        assert stalled().endswith(f"kubectl -n {person.namespace} delete hpa mine")
+        assert holds(person.get(SETS, "w"), "Ready")
+        await person.delete(person.one(HPAS, "mine"), HPAS)
+        await person.until(lambda: not stalled(), SECONDS)
+
+
 async def test_kubernetes_takes_the_autoscalers_and_obeys_their_bounds(
     core_cluster: Cluster, person: Onlooker
 ) -> None:

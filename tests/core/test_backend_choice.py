@@ -78,8 +78,8 @@ async def test_cliques_that_name_different_schedulers_are_refused_with_their_nam
     one, other = ({"schedulerName": f"{name}-scheduler"} for name in ("one", "other"))
     refused = await person.refusal(pcs("w", clique("a", podSpec=one), clique("b", podSpec=other)))
     assert (
-        "spec.template.cliques: Invalid value: all cliques must name the same schedulerName,"
-        ' or none; found: ["one-scheduler", "other-scheduler"]'
+        "spec.template.cliques: Invalid value: the schedulerName for all pods have to be the same,"
+        ' or empty; found: ["one-scheduler", "other-scheduler"]'
     ) in refused
 
 
@@ -140,8 +140,9 @@ async def test_a_silent_backend_is_unavailable_within_ten_seconds_and_back_as_fa
         await person.create(asking_for("mortal"))
         message = await until_told(person, operator, names.REASON_BACKEND_UNAVAILABLE)
         assert message == (
-            f"backend 'mortal' is unavailable: its Lease {person.namespace}/heart"
-            " was not renewed for 2 s"
+            f"backend 'mortal' is down: its Lease {person.namespace}/heart"
+            f" was not renewed for 2 s. Start it: kubectl -n {person.namespace} scale deployment"
+            " heart --replicas=2"
         )
         assert not await person.backend_holds("mortal", names.CONDITION_AVAILABLE)
         await person.until(lambda: len(person.pods) == 2, seconds=10)
@@ -195,7 +196,7 @@ async def test_a_gang_that_is_not_released_moves_down_the_list_and_a_released_on
         prepared = [pod.metadata.labels["example.com/prepared-by"] for pod in person.pods]
         assert prepared == ["second", "second"]
         said = condition(gang, names.CONDITION_BACKEND_SELECTED)
-        assert "passed over: backend 'first' is unavailable" in said["message"]
+        assert "passed over: backend 'first' is down" in said["message"]
         await person.until_event("w", "BackendMoved")
         assert operator.metric("grove_gangs_moved_total") == 1
         # Released: it stays, though the first one is back and the second one gone.

@@ -168,7 +168,7 @@ async def test_the_annotation_of_a_set_is_checked_and_fixed(stage: Stage, policy
     # A policy takes a moment to be in force.
     await stage.until_true(refuses_a_wrong_name)
     for said in ("other", None):
-        with pytest.raises(ApiError, match="fixed at creation"):
+        with pytest.raises(ApiError, match="field is immutable"):
             await person.change(SETS, "fixed", {"metadata": {"annotations": {GROUP: said}}})
     await person.change(SETS, "fixed", {"metadata": {"annotations": {"example.com/a": "b"}}})
     await stage.until_ready("fixed", 1)

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core_operator.state.caches import CLIQUES, SETS
+from core_operator.state.caches import CLIQUES, GROUPS, SETS
 from local_cluster.cluster import Cluster
+from local_cluster.simulation.stages import READY_AFTER
 from shared_api import names
+from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import PODS
 from tests.core.kit import Object, clique, condition, holds, is_ready
 from tests.core.stage import Stage, marked, on_stage, set_mark, workload
@@ -16,6 +18,8 @@ from tests.core.stage import Stage, marked, on_stage, set_mark, workload
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
 PENDING = names.CONDITION_GANG_TERMINATION_PENDING
+TERMINATED = names.CONDITION_GANG_TERMINATION_IN_PROGRESS
+NODES = [f"node-{index}" for index in range(8)]
 DELAY = "4s"
 LENIENT = [clique("a", 2, minAvailable=1), clique("b", 1), clique("c", 2, minAvailable=1)]
 COPIES = {"name": "sg", "cliqueNames": ["b", "c"], "replicas": 2, "minAvailable": 1}
@@ -31,7 +35,7 @@ async def begin(stage: Stage, name: str, pods: int = 6, **more: Any) -> dict[str
     await stage.person.create(workload(name, terminationDelay=more.pop("delay", DELAY), **more))
     await stage.until_ready(name, pods)
     await stage.until(lambda: holds(stage.person.get(SETS, name), "Ready"))
-    # Armed: the PodCliques have said that their minimum was met.
+    # The PodCliques have reported that their minimum is met.
     await stage.until(
         lambda: all(
             condition(item, names.CONDITION_MIN_AVAILABLE_BREACHED).get("reason")
@@ -46,6 +50,22 @@ async def begin(stage: Stage, name: str, pods: int = 6, **more: Any) -> dict[str
 async def sicken(stage: Stage, podclique: str, *indexes: str) -> None:
     for index in indexes:
         await stage.sicken(stage.person.pods_of(podclique)[index])
+
+
+async def crash(stage: Stage, pod: LooseObject) -> None:
+    """Have the container of a pod that was never ready exit, as a kubelet reports it."""
+    (container,) = pod.spec["containers"]
+    status = {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": "",
+        "ready": False,
+        "started": False,
+        "restartCount": 1,
+        "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+    }
+    await stage.person.change_status(PODS, pod.metadata.name, {"containerStatuses": [status]})
 
 
 def said(stage: Stage, name: str) -> Object:
@@ -128,6 +148,50 @@ async def test_a_group_with_too_few_copies_takes_the_replica_with_it(stage: Stag
     await stage.remove("gt4")
 
 
+async def test_replicas_that_go_down_one_after_the_other_take_the_replica_with_them(
+    stage: Stage,
+) -> None:
+    before = await begin(stage, "gt7", 8, cliques=LENIENT, groups=[COPIES], delay="2s")
+    stage.cluster.kubectl("cordon", *NODES)
+    try:
+        await sicken(stage, "gt7-0-sg-1-b", "0")
+        await stage.until(lambda: holds(stage.person.get(CLIQUES, "gt7-0-sg-1-b"), TERMINATED))
+        await stage.until(lambda: not said(stage, "gt7"))
+        assert not holds(stage.person.get(GROUPS, "gt7-0-sg"), TERMINATED)
+        assert stage.uids("gt7")["gt7-0-a"] == before["gt7-0-a"]
+        # The first one waits for a node, and still counts as down.
+        await sicken(stage, "gt7-0-sg-0-b", "0")
+        await stage.until(lambda: holds(stage.person.get(GROUPS, "gt7-0-sg"), TERMINATED))
+    finally:
+        stage.cluster.kubectl("uncordon", *NODES)
+    await until_new(stage, "gt7", before, *before)
+    await stage.until(lambda: not condition(stage.person.get(GROUPS, "gt7-0-sg"), TERMINATED))
+    await stage.remove("gt7")
+
+
+async def test_a_gang_that_crashes_from_the_beginning_is_recycled_again_and_again(
+    stage: Stage,
+) -> None:
+    never_ready = clique("a", 1)
+    never_ready["annotations"] = {READY_AFTER: "1h"}
+    manifest = workload("birth", cliques=[never_ready], groups=[], terminationDelay="2s")
+    await stage.person.create(manifest)
+    seen: set[str] = set()
+
+    def started() -> LooseObject | None:
+        found = [pod for pod in stage.pods("birth") if pod.metadata.uid not in seen]
+        return found[0] if found and "nodeName" in found[0].spec else None
+
+    for _ in range(3):
+        await stage.until(started)
+        pod = started()
+        assert pod is not None
+        seen.add(pod.metadata.uid)
+        await crash(stage, pod)
+    await stage.until(started)
+    await stage.remove("birth")
+
+
 async def test_a_lost_pod_above_the_minimum_is_only_replaced(stage: Stage) -> None:
     before = await begin(stage, "gt6", 8, cliques=LENIENT, groups=[COPIES])
     lost = stage.person.pods_of("gt6-0-sg-1-c")["1"]
@@ -189,7 +253,7 @@ async def test_a_minimum_that_holds_again_ends_the_countdown(stage: Stage) -> No
     await stage.remove("heal")
 
 
-async def test_what_was_never_ready_and_what_is_being_updated_is_not_terminated(
+async def test_what_was_never_scheduled_and_what_is_being_updated_is_not_terminated(
     stage: Stage,
 ) -> None:
     nowhere = {"nodeSelector": {"example.com/gt": "nowhere"}}
@@ -222,13 +286,12 @@ async def test_what_was_never_ready_and_what_is_being_updated_is_not_terminated(
 async def test_a_gang_that_does_not_come_back_is_not_terminated_again(stage: Stage) -> None:
     cliques = [clique("a", 1), clique("b", 1)]
     before = await begin(stage, "again", 2, cliques=cliques, groups=[], delay="1s")
-    stage.cluster.kubectl("cordon", *(f"node-{index}" for index in range(8)))
+    stage.cluster.kubectl("cordon", *NODES)
     try:
         await sicken(stage, "again-0-a", "0")
-        marked_ = names.CONDITION_GANG_TERMINATION_IN_PROGRESS
         await stage.until(
             lambda: all(
-                holds(stage.person.get(CLIQUES, f"again-0-{name}"), marked_) for name in "ab"
+                holds(stage.person.get(CLIQUES, f"again-0-{name}"), TERMINATED) for name in "ab"
             )
         )
         await stage.until(
@@ -242,12 +305,12 @@ async def test_a_gang_that_does_not_come_back_is_not_terminated_again(stage: Sta
         await stage.operator.until_idle(60)
         assert stage.uids("again") == once
     finally:
-        stage.cluster.kubectl("uncordon", *(f"node-{index}" for index in range(8)))
+        stage.cluster.kubectl("uncordon", *NODES)
     await stage.until_ready("again", 2)
     await stage.until(
         lambda: (
             not any(
-                condition(stage.person.get(CLIQUES, f"again-0-{name}"), marked_) for name in "ab"
+                condition(stage.person.get(CLIQUES, f"again-0-{name}"), TERMINATED) for name in "ab"
             )
         )
     )

@@ -14,9 +14,11 @@ from tests.core.stand_in import StandIn, programmed
 pytestmark = pytest.mark.cluster
 
 
-async def shown(cluster: Cluster, person: Onlooker, *options: str) -> dict[str, dict[str, str]]:
-    """The table that kubectl prints, by the name of the set and the heading of the column."""
-    command = ("get", "pcs", f"--namespace={person.namespace}", *options)
+async def shown(
+    cluster: Cluster, person: Onlooker, *options: str, kind: str = "pcs"
+) -> dict[str, dict[str, str]]:
+    """The table that kubectl prints, by the name of the object and the heading of the column."""
+    command = ("get", kind, f"--namespace={person.namespace}", *options)
     printed = (await asyncio.to_thread(cluster.kubectl, *command)).stdout.splitlines()
     # Columns begin where their headings do.
     starts = [
@@ -54,8 +56,9 @@ async def test_get_tells_who_waits_for_what_and_wide_tells_the_numbers(
         "partly": "0/1 replicas available; gang partly-0: 2/3 pods scheduled; 1 with"
         " insufficient example.com/room",
         "fine": "2/2 replicas available",
-        "lost": "0/1 replicas available; gang lost-0: backend 'mortal' is unavailable: its Lease"
-        f" {person.namespace}/nobody does not exist",
+        "lost": "0/1 replicas available; gang lost-0: backend 'mortal' is down: its Lease"
+        f" {person.namespace}/nobody does not exist. Start it: kubectl -n {person.namespace} scale deployment"
+        " nobody --replicas=2",
     }
     async with backend.serving(), running_operator(core_cluster):
         await person.create(pcs("held", clique("a", 2)))
@@ -78,4 +81,12 @@ async def test_get_tells_who_waits_for_what_and_wide_tells_the_numbers(
         assert [row["REPLICAS"] for _, row in sorted(table.items())] == ["2", "1", "1", "1"]
         wide = await shown(core_cluster, person, "--output=wide")
         assert {name: row["MESSAGE"] for name, row in wide.items()} == messages
+        gangs = await shown(core_cluster, person, "--output=wide", kind="podgangs")
+        down = f"its Lease {person.namespace}/nobody does not exist. Start it: kubectl"
+        assert gangs["lost-0"]["REASON"] == "BackendUnavailable"
+        assert gangs["lost-0"]["MESSAGE"].startswith(f"backend 'mortal' is down: {down}")
+        assert gangs["fine-0"]["REASON"] == ""
+        records = await shown(core_cluster, person, "--output=wide", kind="schedulerbackends")
+        assert [records[name]["READY"] for name in ("default", "mortal")] == ["True", "False"]
+        assert records["mortal"]["MESSAGE"].startswith(down)
     await person.remove_backend("mortal")

@@ -27,6 +27,8 @@ from tests.runtime.writes import ScriptedClient
 
 KEY = ObjectKey("", "mortal")
 
+START = "Start it: kubectl -n n scale deployment heart --replicas=2"
+
 
 class Judge:
     """The reconciler before caches that the test fills, and a clock that it moves."""
@@ -108,7 +110,11 @@ async def test_a_lease_is_good_for_as_long_as_it_says_from_when_we_saw_it() -> N
     judge.pass_to(1.0)
     assert await judge.verdict() == ("True", "its Lease n/heart is being renewed", 2.0)
     judge.pass_to(3.0)
-    assert await judge.verdict() == ("False", "its Lease n/heart was not renewed for 3 s", None)
+    assert await judge.verdict() == (
+        "False",
+        f"its Lease n/heart was not renewed for 3 s. {START}",
+        None,
+    )
     judge.renew(21)
     assert (await judge.verdict())[0] == "True"
 
@@ -153,9 +159,9 @@ async def test_right_after_a_start_what_was_said_before_stands(said: str) -> Non
 async def test_a_lease_that_is_given_back_or_gone_ends_at_once() -> None:
     judge = Judge()
     judge.renew(20, holder=None)
-    assert await judge.verdict() == ("False", "its Lease n/heart has no holder", None)
+    assert await judge.verdict() == ("False", f"its Lease n/heart has no holder. {START}", None)
     judge.lose()
-    assert await judge.verdict() == ("False", "its Lease n/heart does not exist", None)
+    assert await judge.verdict() == ("False", f"its Lease n/heart does not exist. {START}", None)
 
 
 @pytest.mark.parametrize("said", ["True", "False"])
@@ -182,7 +188,11 @@ async def test_after_a_gap_in_the_watch_a_backend_has_its_whole_time_again(
     judge.pass_to(10.9)
     assert (await judge.verdict())[0] == "True"
     judge.pass_to(11.0)
-    assert await judge.verdict() == ("False", "its Lease n/heart was not renewed for 3 s", None)
+    assert await judge.verdict() == (
+        "False",
+        f"its Lease n/heart was not renewed for 3 s. {START}",
+        None,
+    )
     judge.renew(21)
     assert (await judge.verdict())[0] == "True"
 

@@ -120,6 +120,29 @@ async def test_scaling_in_takes_outdated_pods_first_and_scaling_out_makes_new_on
     await stage.remove("od3")
 
 
+async def test_a_clique_of_a_group_that_did_not_change_stays_updated(stage: Stage) -> None:
+    before = await begin(stage, workload("od4"), 6)
+    await stage.change("od4", marked("2", "b"))
+    await stage.until(
+        lambda: stage.person.one(CLIQUES, "od4-0-sg-0-b").status.get("updatedReplicas") == 0
+    )
+    await stage.operator.until_idle(60)
+    for replica in (0, 1):
+        unchanged = stage.person.one(CLIQUES, f"od4-0-sg-{replica}-c")
+        assert unchanged.status["updatedReplicas"] == 1
+    assert mark_of(await replace(stage, "od4-0-sg-0-b", "0")) == "2"
+    await stage.until(
+        lambda: stage.person.one(GROUPS, "od4-0-sg").status.get("updatedReplicas") == 1
+    )
+    # Core replaces pods again, and finds nothing to replace.
+    after = stage.uids("od4")
+    await stage.person.change(SETS, "od4", {"spec": {"updateStrategy": ROLLING}})
+    await stage.operator.until_idle(60)
+    assert stage.uids("od4") == after
+    assert after["od4-0-sg-0-c"] == before["od4-0-sg-0-c"]
+    await stage.remove("od4")
+
+
 async def test_a_pod_moves_to_another_node_when_the_user_says_so(stage: Stage) -> None:
     await begin(stage, workload("od8", cliques=[clique("a", 2)], groups=[]), 2)
     selector = {"kubernetes.io/hostname": "node-5"}

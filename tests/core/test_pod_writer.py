@@ -75,6 +75,8 @@ def test_no_other_module_deletes_pods() -> None:
         ("writes/pod_writer.py", "self._target"),
         ("writes/child_writer.py", "self.target"),
         ("controllers/podgang.py", "self._gangs"),
+        ("controllers/jobs.py", "self._sets"),
+        ("writes/gang_mover.py", "self._gangs"),
     }
     pruned = {target for name in ("unwanted", "Unwanted", "converge") for _, target in _calls(name)}
     assert "self._pods" not in pruned
@@ -150,7 +152,7 @@ async def test_a_podclique_is_deleted_before_its_pods() -> None:
     found = stage.caches.cliques.get(ObjectKey(NAMESPACE, CLIQUE))
     assert found is not None
     clique = Unwanted(Target(CLIQUES, stage.caches.cliques), found)
-    await PodCliqueRemoval(stage.context, clique).remove(stage.applier, BEHALF)
+    await PodCliqueRemoval(stage.context, clique, {}).remove(stage.applier, BEHALF)
     assert stage.client.sent("delete") == [CLIQUE, *pods]
 
 

@@ -293,24 +293,27 @@ async def test_a_pod_of_another_under_a_name_that_we_need_is_told_and_waited_for
             assert operator.total("controller_runtime_reconcile_panics_total") == 0
 
 
-async def test_a_pod_that_lost_our_label_is_told_of_and_counts_again_when_it_has_it_back(
+async def test_a_pod_that_lost_our_label_is_replaced_and_one_of_both_goes_when_it_is_back(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     def label(value: str | None) -> Object:
         return {"metadata": {"labels": {names.LABEL_MANAGED_BY: value}}}
 
-    async with running_operator(core_cluster), StandIn(person.client, "default").serving():
+    async with running_operator(core_cluster) as op, StandIn(person.client, "default").serving():
         await person.create(pcs("w", clique("a", 2)))
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
-        before = {pod.metadata.name: pod.metadata.uid for pod in person.pods}
         lost = person.pods_of("w-0-a")["0"].metadata.name
+        # Core watches pods by this label, so to it the pod is gone.
         await person.change(PODS, lost, label(None))
-        await person.until(lambda: holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
-        assert lost in condition(person.get(CLIQUES, "w-0-a"), "Stalled")["message"]
+        await person.until(lambda: len(person.all(PODS)) == 3)
         await person.change(PODS, lost, label(names.MANAGED_BY))
-        await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
-        await person.until(lambda: not holds(person.get(CLIQUES, "w-0-a"), "Stalled"))
-        assert {pod.metadata.name: pod.metadata.uid for pod in person.pods} == before
+        await person.until(lambda: len(person.all(PODS)) == 2)
+        await op.until_idle()
+        assert {pod.metadata.labels[names.LABEL_POD_INDEX] for pod in person.all(PODS)} == {
+            "0",
+            "1",
+        }
+        assert holds(person.get(SETS, "w"), "Ready")
 
 
 @pytest.mark.parametrize("value", [None, "x"], ids=["removed", "changed"])

@@ -287,9 +287,12 @@ async def test_what_the_server_can_see_by_itself_is_refused_at_once(
     deprecated = {"topologyConstraint": {"topologyName": net, "packDomain": "rack"}}
     empty = {"topologyConstraint": {"topologyName": net}}
     for manifest, words in (
-        (workload(person, **unnamed), "needs a topologyName"),
-        (workload(person, other, **asks(net, "rack")), "must name the same topologyName"),
+        (workload(person, **unnamed), "topologyName is required"),
+        (
+            workload(person, other, **asks(net, "rack")),
+            "topologyName values within a PodCliqueSet must match",
+        ),
         (workload(person, **deprecated), "packDomain is deprecated"),
-        (workload(person, **empty), "needs pack"),
+        (workload(person, **empty), "must specify pack"),
     ):
         assert words in await person.refusal(manifest)

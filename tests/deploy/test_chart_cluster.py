@@ -17,7 +17,7 @@ from local_cluster.process_node.placement import dedicated_namespace
 from local_cluster.pytest_plugin import fresh_namespace, running_cluster
 from local_cluster.waiting import wait_until
 from tests.core.kit import clique, pcs
-from tests.deploy.kit import NAMESPACE, PATIENCE, Object, rendered, until_available
+from tests.deploy.kit import DEPLOY, NAMESPACE, PATIENCE, Object, rendered, until_available
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -96,7 +96,7 @@ def test_values_choose_what_is_installed_and_how(helm: Helm) -> None:
     kinds = [m["kind"] for m in found]
     assert "CustomResourceDefinition" not in kinds
     # Core brings one policy of its own: a rule about annotations, which a CRD cannot express.
-    assert kinds.count("ValidatingAdmissionPolicy") == 1
+    assert kinds.count("ValidatingAdmissionPolicy") == 3
     assert [m["metadata"]["name"] for m in found if m["kind"] == "ServiceMonitor"] == ["podgang"]
     assert all(m["metadata"]["labels"]["team"] == "serving" for m in found)
     deployments = {m["metadata"]["name"]: m["spec"] for m in found if m["kind"] == "Deployment"}
@@ -114,10 +114,41 @@ def test_values_choose_what_is_installed_and_how(helm: Helm) -> None:
     assert settings["startupOrder"]["image"] == "example/podgang:v9"
 
 
+def test_an_instance_of_the_chart_is_that_of_the_overlay(cluster: Cluster, helm: Helm) -> None:
+    given = "backends.kai.instances.kai-team-a.settings.options.defaultQueue=team-a"
+    chart = {_identity(m): _comparable(m) for m in helm.template(f"--set={given}")}
+    overlay = rendered(cluster, "overlays/second-instance")
+    assert len(overlay) > 10
+    for manifest in overlay:
+        assert chart[_identity(manifest)] == _comparable(manifest)
+    kept = {_identity(m) for m in rendered(cluster, "backends/kai")}
+    assert kept <= chart.keys(), "the instance that has the kind's name stays"
+
+
+def test_a_digest_names_the_image_for_controllers_and_for_the_start_up_order(helm: Helm) -> None:
+    digest = f"sha256:{'0' * 64}"
+    found = helm.template(f"--set=image.repository=example/podgang,image.digest={digest}")
+    image = f"example/podgang@{digest}"
+    for manifest in found:
+        if manifest["kind"] == "Deployment":
+            (container,) = manifest["spec"]["template"]["spec"]["containers"]
+            assert container["image"] == image
+    assert _settings(found, "core-operator-settings")["startupOrder"]["image"] == image
+
+
+def test_the_alerts_of_the_chart_are_those_of_the_manifests(helm: Helm) -> None:
+    found = helm.template("--set=prometheusRule.enabled=true")
+    (rules,) = (m for m in found if m["kind"] == "PrometheusRule")
+    given = (DEPLOY / "monitoring" / "rules" / "prometheusrule.yaml").read_text()
+    assert rules["spec"] == yaml.safe_load(given)["spec"]
+
+
 @pytest.mark.parametrize(
     ("value", "named"),
     [
         ("backends.kia.enabled=true", "kia"),
+        ("backends.kai.instances.Kai.replicas=1", "Kai"),
+        ("backends.kai.instances.kai-b.replicsa=1", "replicsa"),
         ("core.replicas=-1", "core/replicas"),
         ("image.pullPolicy=Sometimes", "pullPolicy"),
         ("policies.enabled=perhaps", "policies/enabled"),
@@ -171,7 +202,7 @@ def _identity(manifest: Object) -> tuple[str, str]:
     if manifest["kind"] == "ConfigMap":
         # Kustomize adds a hash of the content.
         labels = manifest["metadata"].get("labels", {})
-        name = labels.get("app.kubernetes.io/name", "core-operator")
+        name = labels.get("app.kubernetes.io/instance", "core-operator")
     return manifest["kind"], name
 
 

@@ -52,7 +52,7 @@ def rules(folder: Path) -> list[Object]:
 
 def scheduler_groups(backend: str) -> set[str]:
     """The groups that a backend writes in: those of its scheduler."""
-    shared = {"grove.io", "scheduler.grove.io", "coordination.k8s.io", "events.k8s.io"}
+    shared = {"", "grove.io", "scheduler.grove.io", "coordination.k8s.io", "events.k8s.io"}
     written = (rule for rule in rules(DEPLOY / "backends" / backend) if "create" in rule["verbs"])
     return {group for rule in written for group in rule["apiGroups"]} - shared
 
@@ -90,7 +90,9 @@ def test_a_backend_makes_no_pods_and_knows_no_other_scheduler(name: str) -> None
     own = rules(DEPLOY / "backends" / "base") + rules(DEPLOY / "backends" / name)
     for rule in own:
         if "pods" in rule["resources"]:
-            assert set(rule["verbs"]) == {"list", "watch"}
+            # A far side deletes pods of its own node, as a kubelet does; a policy selects them.
+            far = {"delete"} if name in registry.FAR_SIDES else set()
+            assert set(rule["verbs"]) in ({"list", "watch"}, far)
     others = set[str]().union(*(scheduler_groups(o) for o in registry.MODULES if o != name))
     found = {
         (group, resource)
@@ -155,7 +157,25 @@ def test_a_backend_is_granted_what_it_registers_with_and_no_more(name: str) -> N
     }
     assert virtual["backends"] == [name]
     assert set(virtual["schedulernames"]) == {one for one in backend.scheduler_names if one}
-    assert set(virtual["podkeys"]) == set(backend.pod_keys or ())
+    assert set(virtual.get("podkeys", ())) == set(backend.pod_keys or ())
+
+
+@pytest.mark.parametrize("name", sorted(registry.MODULES))
+def test_an_overlay_finds_the_name_of_an_instance_in_the_first_rules(name: str) -> None:
+    """deploy/overlays/second-instance replaces the name there, for every kind."""
+    roles = {
+        manifest["metadata"]["name"]: manifest["rules"]
+        for _, manifest in manifests(DEPLOY / "backends" / name)
+        if manifest["kind"] in ("Role", "ClusterRole")
+    }
+    # A far side has a Node and its Lease of the same name, too.
+    count = 6 if name in registry.FAR_SIDES else 3
+    own = roles["grove-backend-own"]
+    assert [rule["resourceNames"] for rule in own[:count]] == [[name]] * count
+    rest = [one for rule in own[count:] for one in rule.get("resourceNames", ())]
+    # YuniKorn and Volcano have a scheduler of the same name.
+    assert rest.count(name) == (name in registry.find(name).scheduler_names)
+    assert [rule["resourceNames"] for rule in roles["backend-own"]] == [[f"backend-{name}"]]
 
 
 @pytest.mark.parametrize("folder", ["all", "overlays/all-in-one"])
@@ -165,10 +185,11 @@ def test_the_policies_are_in_every_overlay(folder: str) -> None:
     assert DEPLOY / "policies" in {(DEPLOY / folder / path).resolve() for path in listed}
 
 
-def test_every_backend_is_in_all() -> None:
+def test_every_backend_without_a_far_side_is_in_all() -> None:
     listed = yaml.safe_load((DEPLOY / "all" / "kustomization.yaml").read_text())["resources"]
     found = {Path(path).name for path in listed if "backends/" in path}
-    assert found == {path.parent.name for path in DEPLOY.glob("backends/*/settings.yaml")}
+    folders = {path.parent.name for path in DEPLOY.glob("backends/*/settings.yaml")}
+    assert found == folders - registry.FAR_SIDES
 
 
 def test_one_service_monitor_finds_every_service_of_two_replicas() -> None:

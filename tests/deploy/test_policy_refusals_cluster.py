@@ -185,11 +185,13 @@ def test_a_bound_namespace_uses_its_own_backends_and_queues(policed: Cluster, sp
     on_kai = pcs("t", clique("a"), annotations=_asking("kai,default"))
     assert said(*ask, input=on_kai) == f"{queues}PodCliqueSet t names none"
     on_kai["metadata"]["labels"] = {"kai.scheduler/queue": "team-a"}
+    of_set = podgang("w-6", "kai")
+    of_set["metadata"]["ownerReferences"] = [{**_made(anybody, on_kai), "controller": True}]
     idle = podgang("w-5")
     del idle["metadata"]["labels"][names.LABEL_SCHEDULER_BACKEND]
     for allowed in (
         idle,
-        on_kai,
+        of_set,
         pcs("u", clique("a"), annotations=_asking("default")),
         podgang("w-3", "default"),
         podgang("w-4", "kai", labels={"kai.scheduler/queue": "team-a"}),
@@ -201,6 +203,32 @@ def test_a_bound_namespace_uses_its_own_backends_and_queues(policed: Cluster, sp
     other = ("annotate", "pcs", "t", "--overwrite", "grove.io/scheduler-backend=volcano")
     assert said(*other) == f"{place}PodCliqueSet t asks for volcano"
     anybody.do("delete", "pcs", "old")
+
+
+def test_a_bound_namespace_checks_the_queues_of_cliques(policed: Cluster, space: str) -> None:
+    anybody, ask = Person(policed, space), ("create", "-f", "-")
+    anybody.do("label", "namespace", space, "queue.grove.io/team-a=allowed")
+    anybody.until_refused(*ask, input=pcs("probe", clique("a"), annotations=_asking("kai")))
+    queues = f"namespace {space} may use these queues: [team-a], and PodCliqueSet s "
+
+    def a_set(*queues: str, key: str = "labels", **pod_spec: str) -> Object:
+        cliques = [clique(f"c{index}", podSpec=pod_spec) for index in range(max(len(queues), 1))]
+        for entry, queue in zip(cliques, queues, strict=False):
+            entry[key] = {"kai.scheduler/queue": queue}
+        return pcs("s", *cliques)
+
+    assert anybody.refusal(*ask, input=a_set("team-b")) == f"{queues}asks for team-b"
+    both = a_set("team-a", "team-b", key="annotations")
+    assert anybody.refusal(*ask, input=both) == f"{queues}asks for team-b"
+    # Core may give it to any backend, with its default queue.
+    assert anybody.refusal(*ask, input=a_set()) == f"{queues}names none"
+    on_kai = a_set(schedulerName="kai-scheduler")
+    assert anybody.refusal(*ask, input=on_kai) == f"{queues}names none"
+    anybody.do(*ask, "--dry-run=server", input=a_set(schedulerName="default-scheduler"))
+    allowed = a_set("team-a", "", key="annotations", schedulerName="kai-scheduler")
+    anybody.do(*ask, input=allowed)
+    allowed["spec"]["template"]["cliques"][1]["annotations"] = {"kai.scheduler/queue": "team-b"}
+    assert anybody.refusal("replace", "-f", "-", input=allowed) == f"{queues}asks for team-b"
 
 
 def test_only_namespaces_that_opted_in_have_sets_where_that_is_asked_for(

@@ -45,6 +45,8 @@ UNUSED: dict[str, dict[Right, str]] = {
     }
     | {
         Right("patch", "events.k8s.io", "events"): _EVENTS,
+        Right("patch", "grove.io", "podcliquesets"): "only on sets with a finalizer of Grove",
+        Right("delete", "grove.io", "podcliquesets"): "only with ttlSecondsAfterFinished",
     },
     "backend-default": {
         **_OWNING,

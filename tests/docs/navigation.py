@@ -16,9 +16,16 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FILE = ROOT / "mkdocs.yml"
 
-FIRST = ("index", "quickstart", "concepts")
+FIRST = ("index", "quickstart", "compatibility", "concepts")
 SECTIONS = {
-    "Workloads": ("topology", "startup-order", "autoscaling", "updates", "resource-sharing"),
+    "Workloads": (
+        "topology",
+        "placement",
+        "startup-order",
+        "autoscaling",
+        "updates",
+        "resource-sharing",
+    ),
     "Operating": (
         "operating",
         "cli",
@@ -27,6 +34,7 @@ SECTIONS = {
         "security",
         "migrating-from-grove",
         "grove-compatibility",
+        "releases",
     ),
     "Schedulers": ("backends/*",),
     "Reference": ("reference/*",),

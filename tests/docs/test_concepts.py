@@ -15,6 +15,7 @@ from core_operator.plan.pods.disruption import DisruptionCause
 from core_operator.plan.release import WaitingFor
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
+from tests.docs.condition_authors import written_conditions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "concepts.md").read_text()
@@ -79,6 +80,13 @@ def test_every_condition_is_explained() -> None:
     declared = {value for name, value in vars(names).items() if name.startswith("CONDITION_")}
     # Grove's word, kept for its tools; nobody writes it.
     assert shown == declared - {names.CONDITION_UNHEALTHY}
+
+
+def test_every_condition_is_set_by_code() -> None:
+    declared = {name for name in vars(names) if name.startswith("CONDITION_")}
+    found = written_conditions("core_operator", "backend_controllers")
+    # Grove's word, kept for its tools; nobody writes it.
+    assert declared - found == {"CONDITION_UNHEALTHY"}
 
 
 def test_each_backend_explains_its_own_reasons() -> None:

@@ -49,6 +49,10 @@ def test_every_documented_command_is_known_to_these_tests() -> None:
         f"{_IN_PLAY} status",
         f"{_IN_PLAY} down",
         *(f"kubectl apply --server-side -k {folder}" for folder in _INSTALLED),
+        # These need root; the tests in tests/containers run them.
+        f"{_IN_PLAY} up --containers",
+        f"{_IN_PLAY} image --load default",
+        f"{_IN_PLAY} kubectl apply --server-side -k deploy/all",
     }
 
 
@@ -67,6 +71,10 @@ def test_make_demo_shows_what_the_readme_says(state: Path) -> None:
         "BackendUnavailable",
         "20 of 20 pods are still running",
         "3 of 3 pods bound",
+        "$ kubectl gang status",
+        "$ kubectl gang why inference",
+        "✗ scheduled 0/4",
+        "0 free on 9 nodes",
         "nothing is left of it",
     ):
         assert words in done.stdout

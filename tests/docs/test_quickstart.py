@@ -1,8 +1,9 @@
 """Every command of the quickstart is run, in its order, and shows what the page says.
 
-There is neither kind nor an image here. The steps that make the cluster and load the image are
-replaced by the local cluster, whose process node runs this checkout; so `apply -k` sends the
-controllers' pods there, with the manifests otherwise unchanged. All other commands are the page's.
+Here the steps that make the cluster and load the image are replaced by the local cluster, whose process
+node runs this checkout; so `apply -k` sends the controllers' pods there, with the manifests otherwise
+unchanged. All other commands are the page's. `tests/containers` walks through the same page with the image
+and real containers.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 _ROOT = Path(__file__).parents[2]
 _LOCAL = [sys.executable, "-m", "local_cluster"]
-_REPLACED = {
+_REPLACED: dict[str, list[str] | None] = {
     "kind create cluster --config docs/samples/kind/cluster.yaml": ["up"],
     "docker build --file Containerfile --tag podgang:quickstart .": None,
     "kind load docker-image podgang:quickstart --name podgang": None,
     "kind delete cluster --name podgang": ["down"],
 }
 _SHOWN = {
-    "kubectl get schedulerbackends": ["default", "SchedulerApiFound"],
+    "kubectl get schedulerbackends": ["default", "BackendAvailable"],
     "kubectl get pcs,pclq,podgangs,pods": [
         "podcliqueset.grove.io/hello",
         "podclique.grove.io/hello-0-worker",
@@ -84,16 +85,21 @@ def test_everything_that_is_replaced_or_expected_is_on_the_page() -> None:
 
 
 def test_the_quickstart_works_as_printed(state: None) -> None:
+    walk(_REPLACED, install)
+
+
+def walk(replaced: Mapping[str, list[str] | None], apply_folder: Callable[[str], None]) -> None:
+    """Run every command of the page; those in `replaced` by a command of the local cluster."""
     for command in commands():
-        if command in _REPLACED:
-            replacement = _REPLACED[command]
+        if command in replaced:
+            replacement = replaced[command]
             if replacement is not None:
                 run(*replacement)
             continue
         program, *arguments = shlex.split(command)
         assert program == "kubectl", command
         if arguments[:3] == ["apply", "--server-side", "-k"]:
-            install(arguments[3])
+            apply_folder(arguments[3])
             continue
         shown = kubectl(*arguments)
         for words in _SHOWN.get(command, ()):

@@ -1,9 +1,18 @@
 """The generated pages of the reference are what models and declarations say."""
 
+import re
+
 from backend_controllers import registry
 from crdgen.kinds import KINDS
 from shared_api import names
-from tests.docs import api_page, capabilities_page, cli_page, settings_pages, watches_page
+from tests.docs import (
+    api_page,
+    capabilities_page,
+    cli_examples,
+    cli_page,
+    settings_pages,
+    watches_page,
+)
 from tests.docs.capabilities_page import MEANINGS
 from tests.docs.exploration import choices, dialects
 
@@ -29,7 +38,7 @@ def test_every_kind_and_field_is_on_it() -> None:
 
 
 def test_rules_of_the_server_are_on_it() -> None:
-    assert "minAvailable must not exceed replicas |" in api_page.render()
+    assert "minAvailable must not be greater than replicas |" in api_page.render()
 
 
 def test_the_page_of_capabilities_is_current() -> None:
@@ -66,6 +75,11 @@ def test_every_row_of_the_watches_is_explained() -> None:
         relation, source, keys, when, *_ = (cell.strip() for cell in row.strip("|").split("|"))
         assert all((relation, source.strip("`"), keys, when)), row
         assert "<lambda>" not in row
+
+
+def test_the_page_of_the_command_line_shows_exactly_the_examples_that_are_run() -> None:
+    shown = re.findall(r"^\$ kubectl gang (.*)$", cli_page.PAGE.read_text(), re.MULTILINE)
+    assert sorted(shown) == sorted(example.line for example in cli_examples.EXAMPLES)
 
 
 def test_the_page_of_the_command_line_is_current() -> None:

@@ -22,6 +22,7 @@ SPECS: dict[str, Object] = {
     "PodCliqueScalingGroup": {"replicas": 1, "minAvailable": 1, "cliqueNames": ["a"]},
     "PodGang": pod_gang("a")["spec"],
     "SchedulerBackend": scheduler_backend()["spec"],
+    "BackendInventory": {"observedAt": "2026-01-01T00:00:00Z"},
     "ClusterTopologyBinding": binding(("rack", "example.com/rack"))["spec"],
 }
 WATCHED = [

@@ -5,7 +5,14 @@ from typing import Any
 
 import msgspec
 
-from gangctl.snapshot import ListedLease, ListedNode, ListedPod, SchedulerObject, Snapshot
+from gangctl.snapshot import (
+    ListedDeployment,
+    ListedLease,
+    ListedPod,
+    SchedulerObject,
+    Snapshot,
+)
+from shared_api.capacity.nodes import ListedNode
 from shared_api.kube.codec import LooseObject
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -113,6 +120,13 @@ LEASE = made(
 )
 
 
+SCHEDULER = made(
+    ListedDeployment,
+    metadata={"name": "kai-scheduler-default", "namespace": "kai-scheduler"},
+    spec={"template": {"spec": {"containers": [{"image": "example/scheduler:v0.15.0"}]}}},
+)
+
+
 def snapshot(**changed: Any) -> Snapshot:
     """`training` waits: 12 pods with 4 GPUs. `inference` runs: 3 pods with 8 GPUs on 3 of 8 nodes."""
     stuck = conditions(*PASSED, Scheduled=("Unschedulable", MESSAGE), Ready=("NotReady", ""))
@@ -131,6 +145,7 @@ def snapshot(**changed: Any) -> Snapshot:
         "nodes": [node(index) for index in range(8)],
         "backends": [backend()],
         "leases": [LEASE],
+        "deployments": [SCHEDULER],
         "scheduler_objects": [
             SchedulerObject("PodGroup", "training-0", ("uid-training",), "Pending")
         ],

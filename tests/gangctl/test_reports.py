@@ -63,14 +63,11 @@ def test_why_shows_stages_numbers_remedy_and_who_is_in_the_way() -> None:
     text, verdict = why(snapshot())
     assert verdict is Verdict.WAITING
     assert text == (
-        "training-0  Pending 4m12s  backend kai (scheduling.run.ai/v2alpha2)  queue team\n"
-        "  ✓ selected  ✓ accepted  ✓ pods 12/12  ✓ programmed  ✓ released  ✗ scheduled 0/12"
-        "  ✗ ready 0/12\n"
-        f"  {MESSAGE}\n"
+        "training-0  Pending 4m12s   backend kai (kai-scheduler v0.15.0)   queue team\n"
+        "  ✓ selected  ✓ accepted  ✓ pods 12/12  ✓ programmed  ✓ released  ✗ scheduled 0/12\n"
         "  Needs 48 nvidia.com/gpu (12 pods x 4). 40 free on 8 nodes; 10 of 12 pods fit.\n"
-        "  Would run with capacity for 2 more pods of training-0-worker (4 nvidia.com/gpu each),"
-        " or with minAvailable <= 10 in training-0-worker.\n"
-        "  In the way: default/inference (24 nvidia.com/gpu, priority 0).\n"
+        "  Would run with 2 more nodes with 4 free GPUs, or minAvailable <= 10.\n"
+        "  In the way: default/inference (24 GPUs, priority 0).\n"
         "  Next: kubectl gang tree training -n default\n"
     )
 
@@ -88,6 +85,18 @@ def test_why_of_a_running_set_is_fine() -> None:
     assert verdict is Verdict.FINE
     assert "✓ ready 3/3" in text
     assert "Next:" not in text
+
+
+def test_why_shows_the_schedulers_message_if_all_pods_would_fit_by_their_requests() -> None:
+    text, _ = why(snapshot(nodes=[node(index) for index in range(20)]))
+    assert f"  {MESSAGE}\n" in text
+    assert "12 of 12 pods fit" in text
+    assert "Would run with" not in text
+
+
+def test_why_shows_the_api_of_a_scheduler_that_does_not_run_in_the_cluster() -> None:
+    text, _ = why(snapshot(deployments=[]))
+    assert "backend kai (scheduling.run.ai/v2alpha2)" in text
 
 
 def test_why_names_no_free_capacity_that_was_not_read() -> None:
@@ -116,9 +125,28 @@ def test_a_refused_gang_requires_manual_action_and_names_the_refusal() -> None:
     text, verdict = why(snapshot(gangs=[a_gang("training", 12, "Pending", refused)]))
     assert verdict is Verdict.MANUAL_ACTION
     assert "✗ accepted" in text
-    assert "· programmed" in text
+    assert "programmed" not in text
     assert "no queue set" in text
     assert "Next: kubectl gang backends" in text
+
+
+def test_why_shows_which_backends_a_gang_has_left() -> None:
+    gang = a_gang("training", 12, "Pending", conditions("BackendSelected"))
+    gang.status["placement"] = {
+        "attempts": [
+            {
+                "backend": "kai",
+                "from": "2026-05-01T12:00:00Z",
+                "until": "2026-05-01T12:05:00Z",
+                "outcome": "Capacity",
+                "message": "not scheduled within 5m",
+            },
+            {"backend": "default", "from": "2026-05-01T12:05:00Z"},
+        ]
+    }
+    text, _ = why(snapshot(gangs=[gang]))
+    assert "Left kai at 2026-05-01T12:05:00Z (Capacity): not scheduled within 5m\n" in text
+    assert "Left default" not in text
 
 
 def test_tree_shows_every_level_down_to_the_schedulers_object() -> None:
@@ -151,8 +179,9 @@ def test_backends_show_leader_capabilities_and_gangs() -> None:
     assert report.verdict is Verdict.FINE
     assert plain(backends_view(report)) == (
         "NAME   ALIVE   READY   LEADER   RENEWED   SCHEDULERS      API"
-        "                          GANGS\n"
-        "kai    yes     yes     pod-1    2s ago    kai-scheduler   scheduling.run.ai/v2alpha2   2\n"
+        "                          VERSION                 GANGS\n"
+        "kai    yes     yes     pod-1    2s ago    kai-scheduler   scheduling.run.ai/v2alpha2"
+        "   kai-scheduler v0.15.0   2\n"
         "kai supports Gang, Priority\n"
     )
 

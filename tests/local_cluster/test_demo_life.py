@@ -1,5 +1,6 @@
 """The demo's cluster goes down however the demo ends: by itself, by Ctrl-C, by a failure."""
 
+import contextlib
 import signal
 from collections.abc import Callable, Iterator
 
@@ -19,6 +20,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(run, "up", lambda *_, directory, **__: Cluster("demo", directory))
     monkeypatch.setattr(run, "down", lambda _: told.append("down"))
     monkeypatch.setattr(Cluster, "kubectl_program", lambda _: "kubectl")
+    monkeypatch.setattr(run, "dashboard", lambda _: contextlib.nullcontext("Dashboard: address"))
     handler = signal.getsignal(signal.SIGTERM)
     yield told
     signal.signal(signal.SIGTERM, handler)
@@ -45,6 +47,7 @@ def test_it_stays_up_until_ctrl_c(
     assert ended == ["scene", "Ctrl-C", "down"]
     said = capsys.readouterr().out
     assert "export KUBECONFIG=" in said
+    assert "Dashboard: address" in said
     assert "The cluster stays up until Ctrl-C." in said
 
 

@@ -69,7 +69,7 @@ TROUBLES: dict[str, Series] = {
     "CoreNotLeading": {CORE_LEADS: "0x130"},
     "BackendNotLeading": {BACKEND_LEADS: "0x130"},
     "TwoLeaders": {STANDBY_LEADS: "1x130", REMEMBERED: "0x130"},
-    "BackendWithoutScheduler": {DIALECT: None},
+    "BackendWithoutScheduler": {DIALECT: "1x60 0x70"},
     "BackendUnavailable": {blocked("BackendUnavailable"): "1x130"},
     "GangsStalled": {blocked("Conflict"): "1x130"},
     "GangsNotProgrammed": {
@@ -138,6 +138,10 @@ def test_every_alert_has_a_case() -> None:
 
 def test_nothing_fires_while_all_is_well(tmp_path: Path) -> None:
     assert run(tmp_path, case({}, {})) == ""
+
+
+def test_a_backend_whose_scheduler_was_never_there_is_quiet(tmp_path: Path) -> None:
+    assert run(tmp_path, case({DIALECT: None}, {})) == ""
 
 
 def test_every_alert_fires_on_its_trouble_alone(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def _container(state: PodState) -> ContainerStatus:
     ended = Terminated(exit_code=1, reason="Error")
     return ContainerStatus(
         name="main",
+        image="img:1",
         ready=state.ready,
         started=state.ready or state.started,
         state=ContainerState(waiting=ContainerWaiting(state.waiting) if state.waiting else None),

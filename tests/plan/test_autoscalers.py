@@ -1,5 +1,6 @@
 """Autoscalers: which there are, what they scale, and what they remember."""
 
+import msgspec
 import pytest
 
 from core_operator.plan.layout.expansion import expand
@@ -10,6 +11,7 @@ from core_operator.plan.manifests.autoscalers import (
     autoscalers,
     remembered_groups,
     remembered_size,
+    rival_autoscalers,
 )
 from shared_api import names
 from shared_api.kube.metadata import Metadata
@@ -17,6 +19,18 @@ from shared_api.models import AutoScalingConfig, JsonObject, PodCliqueSet
 from tests.plan.samples import NAMESPACE, SET_UID, clique, group, pod_clique_set
 
 METRIC: JsonObject = {"type": "Resource", "resource": {"name": "cpu"}}
+
+
+def test_other_autoscalers_of_the_same_pods_are_named_with_a_command() -> None:
+    own = {"name": "w-0-a", "namespace": "n"}
+    listed = "pods by selector x=y are controlled by multiple HPAs: [n/w-0-a n/mine n/yours]"
+    status = {"conditions": [{"reason": "AmbiguousSelector", "message": listed}]}
+    found = msgspec.convert({"metadata": own, "status": status}, Autoscaler)
+    assert rival_autoscalers([found]) == (
+        "HorizontalPodAutoscaler w-0-a does not scale: the same pods are scaled by n/mine, n/yours."
+        " Delete one of them: kubectl -n n delete hpa mine"
+    )
+    assert not rival_autoscalers([msgspec.convert({"metadata": own}, Autoscaler)])
 
 
 def workload(**more: object) -> PodCliqueSet:

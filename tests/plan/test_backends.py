@@ -169,7 +169,7 @@ def test_the_first_that_is_available_is_chosen_and_the_others_are_explained() ->
     assert (choice.backend, choice.ok, choice.reason) == ("other", True, "Selected")
     assert choice.message == (
         "backend 'other' by annotation grove.io/scheduler-backend; passed over: no backend 'gone';"
-        " backend 'fancy' is unavailable: no heartbeat since 12:00"
+        " backend 'fancy' is down: no heartbeat since 12:00"
     )
 
 
@@ -187,7 +187,7 @@ def test_when_none_will_do_the_first_known_one_stays_chosen() -> None:
     )
     assert (choice.backend, choice.ok, choice.reason) == ("fancy", False, "BackendUnavailable")
     assert choice.message == (
-        "backend 'fancy' is unavailable: scaled to 0; no backend 'gone';"
+        "backend 'fancy' is down: scaled to 0; no backend 'gone';"
         " backend 'plain' does not support: TopologyRequiredGroup; known: fancy, other, plain"
     )
 
@@ -249,7 +249,7 @@ def test_a_gang_that_waits_stays_where_it_is_while_nobody_can_have_it() -> None:
     choice = chosen(workload(annotation="fancy,other"), known, current="other")
     assert (choice.backend, choice.ok, choice.reason) == ("other", False, "BackendUnavailable")
     assert choice.message == (
-        "backend 'other' is unavailable: being rolled out; backend 'fancy' is unavailable: dead"
+        "backend 'other' is down: being rolled out; backend 'fancy' is down: dead"
     )
     assert choice.scheduler_name == "other"
 
@@ -276,7 +276,7 @@ def test_a_released_gang_tells_when_its_backend_is_gone() -> None:
     pcs = workload(annotation="fancy,other")
     dead = chosen(pcs, backends(fancy="scaled to 0"), current="fancy", released=True)
     assert (dead.ok, dead.reason) == (False, "BackendUnavailable")
-    assert dead.message == "backend 'fancy' is unavailable: scaled to 0"
+    assert dead.message == "backend 'fancy' is down: scaled to 0"
     gone = chosen(pcs, {}, current="fancy", released=True)
     assert (gone.ok, gone.reason) == (False, "BackendUnknown")
 

@@ -19,6 +19,7 @@ from tests.plan.pod_samples import NOW
 
 WHOLE = Health(minimum=2, ready=2, scheduled=2, serving=2)
 STARTING = Health(minimum=2, ready=0, scheduled=2, serving=2)
+CRASHING = Health(minimum=2, ready=0, scheduled=2, serving=0)
 LOST = Health(minimum=2, ready=1, scheduled=1, serving=1)
 TOLERANCE = Tolerance(timedelta(seconds=100))
 
@@ -60,15 +61,21 @@ def test_a_breach_counts_down_from_when_it_was_seen() -> None:
     "seen",
     [
         ((0, LOST), (500, LOST)),
-        ((0, STARTING), (500, LOST)),
+        ((0, STARTING), (500, STARTING)),
         ((0, WHOLE), (5, WHOLE)),
     ],
-    ids=["never-met", "never-ready", "whole"],
+    ids=["never-scheduled", "starting", "whole"],
 )
-def test_nothing_counts_before_the_minimum_was_ready_nor_while_it_is(
+def test_nothing_counts_before_the_minimum_was_scheduled_nor_while_it_starts_or_is_ready(
     seen: tuple[tuple[int, Health], ...],
 ) -> None:
     assert counting_since(told(*seen)) is None
+
+
+def test_a_minimum_that_crashes_from_the_beginning_counts_down() -> None:
+    assert counting_since(told((0, CRASHING), (30, CRASHING))) == _at(0)
+    assert counting_since(told((0, STARTING), (7, CRASHING), (30, CRASHING))) == _at(7)
+    assert counting_since(told((0, LOST), (9, CRASHING), (30, CRASHING))) == _at(9)
 
 
 def test_a_flapping_pod_does_not_start_the_countdown_over() -> None:
@@ -95,7 +102,16 @@ def test_our_own_update_counts_nothing_and_disarms() -> None:
     assert counting_since(said) is None
 
 
-def test_what_was_terminated_does_not_count_before_it_was_ready_again() -> None:
+def test_what_was_terminated_counts_from_when_it_is_scheduled_again() -> None:
+    before = breach_conditions(
+        CRASHING, TOLERANCE, Observation(_at(0), (*told((0, LOST)).values(), _mark()))
+    )
+    assert counting_since({found.type: found for found in before}) is None
+    later = breach_conditions(CRASHING, TOLERANCE, Observation(_at(40), before))
+    assert counting_since({found.type: found for found in later}) == _at(40)
+
+
+def test_what_was_terminated_does_not_count_while_it_is_marked() -> None:
     said = told((0, LOST), (5, LOST), marked=True)
     breached = said[names.CONDITION_MIN_AVAILABLE_BREACHED]
     assert breached.reason == names.REASON_GANG_TERMINATION_ACTIVE

@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core_operator.plan.pods.pod_plan import PodPlan, drifted_labels, is_made_for, plan_pods
+from core_operator.plan.pods.pod_plan import (
+    PodPlan,
+    drifted_labels,
+    is_made_for,
+    is_settled,
+    plan_pods,
+)
 from core_operator.plan.pods.preparation import Preparation
 from shared_api import names
 from shared_api.kube.metadata import Metadata
@@ -185,6 +191,42 @@ def test_a_member_that_is_missing_is_made_although_there_are_pods_enough() -> No
     # Once it serves, the one that stood in for it goes.
     plan = plan_pods(podclique(2), [*pods, pod(0, READY)], 2, MADE_WITH)
     assert (plan.create, [gone.index for gone in plan.delete]) == ((), [2])
+
+
+EQUAL = Preparation(BACKEND, 2, members="same", surplus="same")
+"""What a backend publishes that does not distinguish members from surplus."""
+
+
+def of_template(index: int, template: str) -> Pod:
+    return pod(index, READY, labels={names.LABEL_POD_TEMPLATE_HASH: template})
+
+
+def test_scaling_in_deletes_outdated_pods_first_wherever_they_are() -> None:
+    current = podclique(2).metadata.labels[names.LABEL_POD_TEMPLATE_HASH]
+    pods = [of_template(0, "old"), of_template(1, current), of_template(2, current)]
+    plan = plan_pods(podclique(2), pods, 2, EQUAL)
+    assert (plan.create, [gone.index for gone in plan.delete]) == ((), [0])
+    # To a backend that does, the pods below the minimum are the gang.
+    plan = plan_pods(podclique(2), pods, 2, MADE_WITH)
+    assert [gone.index for gone in plan.delete] == [2]
+
+
+def test_a_missing_index_stays_free_where_any_pods_make_up_the_minimum() -> None:
+    pods = [pod(1, READY), pod(2, READY)]
+    assert not is_settled(podclique(2), pods)
+    assert plan_pods(podclique(2), pods, 2, EQUAL) == PodPlan((), (), tuple(pods))
+    assert created(plan_pods(podclique(3), pods, 2, EQUAL)) == [0]
+
+
+def test_a_replacement_never_has_the_name_of_a_pod_that_is_gone() -> None:
+    first = planned(1).create[0].name
+    second = plan_pods(podclique(1), (), 1, MADE_WITH, gone={0: "uid-1"}).create[0].name
+    third = plan_pods(podclique(1), (), 1, MADE_WITH, gone={0: "uid-2"}).create[0].name
+    assert len({first, second, third}) == 3
+    # The same name as while the pod was still terminating: a repeated request cannot create two.
+    terminating = pod(0, going(READY), name=first)
+    gone = {0: terminating.metadata.uid}
+    assert plan_pods(podclique(1), (), 1, MADE_WITH, gone=gone) == planned(1, terminating)
 
 
 def test_nothing_is_done_for_a_podclique_that_goes_away() -> None:

@@ -57,7 +57,8 @@ def test_a_gang_that_waits_for_gpus() -> None:
         (
             [READY, *[replace(BOUND, waiting="CrashLoopBackOff")] * 2],
             (),
-            "PodsNotReady: gang w-0: 1/3 pods ready; 2 in CrashLoopBackOff",
+            "PodsNotReady: gang w-0: 1/3 pods ready; 2 in CrashLoopBackOff: container main, image"
+            " img:1, pod w-0-a-1",
         ),
         ([RELEASED, RELEASED], (), "PodsNotScheduled: gang w-0: 0/2 pods scheduled"),
         (
@@ -78,10 +79,11 @@ def test_a_gang_that_waits_for_gpus() -> None:
                     "Scheduled",
                     "False",
                     "Unschedulable",
-                    "0/2 pods scheduled: 0/8 nodes are available: 8 Insufficient nvidia.com/gpu",
+                    "0/2 pods scheduled: needs 8 nvidia.com/gpu (2 pods x 4), 6 exist on 3 nodes",
                 ),
             ),
-            "PodsNotScheduled: gang w-0: 0/2 pods scheduled; 2 with insufficient nvidia.com/gpu",
+            "PodsNotScheduled: gang w-0: 0/2 pods scheduled: needs 8 nvidia.com/gpu (2 pods x 4), 6"
+            " exist on 3 nodes",
         ),
         (
             [GATED, GATED],
@@ -113,6 +115,25 @@ def test_a_gang_that_waits_for_gpus() -> None:
             [GATED],
             (condition("Accepted", "False", "TooManyGroups", "9 groups, at most 8"),),
             "NotAccepted: gang w-0: 9 groups, at most 8",
+        ),
+        (
+            [GATED],
+            (condition("Programmed", "False", "Conflict", "PodGroup pg exists. Delete it"),),
+            "Conflict: gang w-0: backend example cannot program the gang: PodGroup pg exists."
+            " Delete it",
+        ),
+        (
+            [RELEASED],
+            (
+                condition(
+                    "Scheduled",
+                    "False",
+                    "QueueDoesNotExist",
+                    "0/1 pods scheduled: queue 'q' does not exist (existing queues: team)",
+                ),
+            ),
+            "QueueDoesNotExist: gang w-0: 0/1 pods scheduled: queue 'q' does not exist (existing"
+            " queues: team)",
         ),
     ],
 )
@@ -211,6 +232,30 @@ def test_words_of_backends_do_not_widen_the_set_of_reasons() -> None:
     for reason in ("Unsupported", "Whatever", "Conflict"):
         odd = (condition("Accepted", "False", reason, "m"),)
         assert told(GATED, conditions=odd).split(":")[0] in set(BlockingReason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("Programmed", "Conflict"),
+        ("Programmed", "Rejected"),
+        ("Scheduled", "QueueDoesNotExist"),
+        ("Scheduled", "PodsOfEarlierGang"),
+        ("BackendSelected", "SchedulerApiMissing"),
+    ],
+)
+def test_what_no_controller_can_resolve_requires_manual_action(kind: str, reason: str) -> None:
+    found = condition(kind, "False", reason, "m")
+    waiting = gang_blocker(gang(("w-0-a", 1, []), conditions=(found,)), [pod(0, GATED)], 1)
+    assert waiting is not None
+    assert (waiting.reason, waiting.stalled) == (reason, True)
+
+
+def test_a_write_that_is_retried_requires_no_manual_action() -> None:
+    failed = condition("Programmed", "False", "WriteFailed", "a webhook does not answer")
+    waiting = gang_blocker(gang(("w-0-a", 1, []), conditions=(failed,)), [pod(0, GATED)], 1)
+    assert waiting is not None
+    assert not waiting.stalled
 
 
 def test_what_needs_a_person_is_told_first() -> None:

@@ -220,7 +220,7 @@ def test_what_pods_wait_for_is_told_with_numbers() -> None:
 def test_an_init_container_that_cannot_run_is_told_first() -> None:
     made = pod(0, held(), clique="w-0-b")
     pull = ContainerStatus(
-        "grove-initc", state=ContainerState(ContainerWaiting("ImagePullBackOff"))
+        "grove-initc", state=ContainerState(ContainerWaiting("ErrImagePull")), image="podgang:9"
     )
     broken = Pod(
         made.metadata,
@@ -229,7 +229,9 @@ def test_an_init_container_that_cannot_run_is_told_first() -> None:
     )
     told = pods_blocker(None, (broken,), 1)
     assert told is not None
-    assert told.message == "0/1 pods ready; 1 in ImagePullBackOff"
+    assert told.message == (
+        "0/1 pods ready; 1 in ImagePullBackOff: image podgang:9, container grove-initc, pod w-0-b-0"
+    )
 
 
 @QUICK

@@ -74,8 +74,30 @@ def test_a_gang_whose_pods_are_being_created() -> None:
                 "message": "not all of 2 pods exist and are referenced by the PodGang",
                 "lastTransitionTime": "2026-03-01T12:00:00Z",
             },
-        ]
+        ],
+        "coreBlocker": {
+            "reason": "PodGangPodsCreationPending",
+            "message": "not all of 2 pods exist and are referenced by the PodGang",
+        },
     }
+
+
+@pytest.mark.parametrize(
+    ("refusal", "shown"),
+    [
+        (condition("Accepted", "False", "Unsupported", "m"), None),
+        (condition("Programmed", "False", "Conflict", "m"), None),
+        (condition("Programmed", "False", "Awaiting", "m"), "PodGangPodsCreationPending"),
+    ],
+)
+def test_the_condition_of_the_backend_is_shown_once_it_refuses_the_gang(
+    refusal: object, shown: str | None
+) -> None:
+    told = status_of(gang_in([], [refusal]), GATED)
+    assert told.get("coreBlocker", {}).get("reason") == shown
+    dead = replace(CHOSEN, ok=False, reason="BackendUnavailable", message="down")
+    told = status_of(gang_in([], [refusal]), GATED, choice=dead)
+    assert told["coreBlocker"] == {"reason": "BackendUnavailable", "message": "down"}
 
 
 def test_the_happy_path_is_told_in_two_statuses() -> None:
@@ -159,7 +181,7 @@ def test_nothing_is_counted_where_the_record_does_not_ask_for_it() -> None:
             "a,b",
             "False",
             "BackendUnavailable",
-            "backend 'a' is unavailable: dead; no backend 'b'; known: a, c",
+            "backend 'a' is down: dead; no backend 'b'; known: a, c",
         ),
         ("b", "False", "BackendUnknown", "no backend 'b'; known: a, c"),
         (
@@ -167,7 +189,7 @@ def test_nothing_is_counted_where_the_record_does_not_ask_for_it() -> None:
             "True",
             "Selected",
             "backend 'c' by annotation grove.io/scheduler-backend;"
-            " passed over: backend 'a' is unavailable: dead",
+            " passed over: backend 'a' is down: dead",
         ),
     ],
 )

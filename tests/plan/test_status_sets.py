@@ -259,7 +259,7 @@ def test_a_set_names_the_gang_that_most_needs_a_look() -> None:
     assert told["Ready"] == (
         "False",
         "BackendUnknown",
-        "0/2 replicas available; gang w-1: no backend 'x' (and 1 more gang)",
+        "0/2 replicas available, 2 gangs not running; gang w-1: no backend 'x'",
     )
     assert set(told) == {"Ready", "Stalled"}
 

@@ -1,6 +1,7 @@
 """What is terminated together: a copy, or the whole replica."""
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_breach
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -62,6 +63,27 @@ def test_a_clique_that_stands_alone_takes_the_replica() -> None:
 
 def test_the_clock_of_a_group_starts_when_it_has_too_few_copies() -> None:
     assert planned(g_0_b=1, g_2_b=30) == [("replica 0", _at(90), 7)]
+
+
+def test_a_replica_that_is_down_without_a_countdown_counts_too() -> None:
+    found = breaches(g_0_b=1, g_2_b=30)
+    found["g-0-b"] = replace_breach(found["g-0-b"], is_counting=False)
+    (doom,) = plan_terminations([replica()], found, DELAY)
+    assert (doom.subject, doom.deadline, doom.groups) == ("replica 0", _at(90), ("g",))
+
+
+def test_replicas_that_are_only_down_terminate_nothing() -> None:
+    found = {
+        name: replace_breach(one, is_counting=False) for name, one in breaches(g_0_b=1, a=2).items()
+    }
+    assert plan_terminations([replica(minimum=3)], found, DELAY) == ()
+
+
+def test_no_deadline_is_from_before_the_first_countdown() -> None:
+    found = breaches(g_0_b=1, g_1_b=30)
+    found["g-0-b"] = replace_breach(found["g-0-b"], is_counting=False)
+    (doom,) = plan_terminations([replica(minimum=3)], found, DELAY)
+    assert doom.deadline == _at(90)
 
 
 def test_a_replica_without_one_of_its_cliques_is_left_alone() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from shared_api.kube.client import Patch
+from shared_api.kube.client import Patch, Propagation
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import Conflict, KubeError, StatusCause
 from shared_api.kube.metadata import Metadata, ObjectKey, ObservedOwnerReference
@@ -39,6 +39,11 @@ def manifest(name: str, size: int = 1) -> dict[str, object]:
         "metadata": {"namespace": "a", "name": name},
         "spec": {"size": size},
     }
+
+
+def deletion(version: str | None) -> dict[str, object]:
+    options = {"propagation": Propagation.BACKGROUND, "grace_period": None}
+    return {"uid": "uid-x", "version": version, **options}
 
 
 class FixedFence:
@@ -228,7 +233,7 @@ async def test_the_key_waits_until_its_deletions_are_visible() -> None:
     bench = Bench()
     gone = bench.show("x")
     await bench.applier.delete(bench.target, gone, bench.behalf)
-    assert bench.only_write().options == {"uid": "uid-x", "version": None}
+    assert bench.only_write().options == deletion(None)
     assert not bench.pending.is_settled(OWNER)
     bench.cache.take(Removed(gone))
     assert bench.pending.is_settled(OWNER)
@@ -238,7 +243,7 @@ async def test_what_must_be_unchanged_is_deleted_by_its_version_or_tried_again()
     bench = Bench()
     shown = bench.show("x", version="7")
     await bench.applier.delete(bench.target, shown, bench.behalf, only_unchanged=True)
-    assert bench.only_write().options == {"uid": "uid-x", "version": "7"}
+    assert bench.only_write().options == deletion("7")
     bench.client.refuse = lambda _: refusal(409, "Conflict")
     with pytest.raises(Retry, match="has changed"):
         await bench.applier.delete(bench.target, shown, bench.behalf, only_unchanged=True)
@@ -291,14 +296,6 @@ async def test_a_plain_create_is_noted_like_any_write() -> None:
     assert bench.pending.is_settled(OWNER)
 
 
-async def test_a_plain_create_of_a_taken_name_gives_nothing() -> None:
-    bench = Bench()
-    bench.client.refuse = lambda write: refusal(409, "AlreadyExists")
-    made = await bench.applier.create(bench.target, manifest("x"), bench.behalf, into=PartialObject)
-    assert made is None
-    assert bench.pending.is_settled(OWNER)
-
-
 async def test_a_patch_is_noted_like_any_write() -> None:
     bench = Bench()
     seen = bench.show("x")
@@ -306,13 +303,6 @@ async def test_a_patch_is_noted_like_any_write() -> None:
     assert not bench.pending.is_settled(OWNER)
     bench.show("x", version=f"{bench.client.version}")
     assert bench.pending.is_settled(OWNER)
-
-
-async def test_a_patch_whose_guard_fails_waits_for_the_news() -> None:
-    bench = Bench()
-    bench.client.refuse = lambda write: refusal(422, "Invalid")
-    with pytest.raises(WaitForEvent, match="is not as it was"):
-        await bench.applier.patch(bench.target, bench.show("x"), PATCH, bench.behalf)
 
 
 async def test_creates_and_patches_respect_the_fence() -> None:

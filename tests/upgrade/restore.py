@@ -23,9 +23,14 @@ _ON_CREATION = ("status",)
 
 def restore(cluster: Cluster, file: Path) -> None:
     """Create all objects of a recording, with their statuses and owners."""
+    restore_objects(cluster, [*yaml.safe_load_all(file.read_text())])
+
+
+def restore_objects(cluster: Cluster, objects: list[Object]) -> None:
+    """Create objects with their statuses and owners, and with their field managers if given."""
     uids: dict[str, str] = {}
     created: list[Object] = []
-    for recorded in owners_first([*yaml.safe_load_all(file.read_text())]):
+    for recorded in owners_first(objects):
         found = mapped(recorded, uids)
         metadata = {k: v for k, v in found["metadata"].items() if k not in ("uid", "managedFields")}
         manifest = {k: v for k, v in found.items() if k not in _ON_CREATION}
@@ -40,8 +45,8 @@ def restore(cluster: Cluster, file: Path) -> None:
                 cluster, found, {"status": mapped(found["status"], uids)}, "--subresource=status"
             )
     for found in created:
-        managers = found["metadata"]["managedFields"]
-        _patch(cluster, found, {"metadata": {"managedFields": mapped(managers, uids)}})
+        if managers := found["metadata"].get("managedFields"):
+            _patch(cluster, found, {"metadata": {"managedFields": mapped(managers, uids)}})
 
 
 def owners_first(objects: list[Object]) -> Iterator[Object]:

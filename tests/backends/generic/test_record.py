@@ -54,6 +54,15 @@ def status(answer: Dialect | Absent, before: dict[str, Any] | None = None) -> An
     return record_status(record, Found(SERVED, answer), NOW, NOW)["status"]
 
 
+def test_an_instance_registers_under_its_own_name_and_names_its_kind() -> None:
+    kept, other = (record_manifest(backend().instance(n), DIALECT, None) for n in ("x", "x-lab"))
+    spec: Any = kept["spec"]
+    assert (kept["metadata"], "kind" in spec) == ({"name": "x"}, False)
+    spec = other["spec"]
+    assert (other["metadata"], spec["kind"]) == ({"name": "x-lab"}, "x")
+    assert backend().instance("x-lab").shared.name == "x"
+
+
 def test_capabilities_are_what_was_found() -> None:
     spec: Any = record_manifest(backend(), DIALECT, ObjectKey("n", "lease"))["spec"]
     assert spec["capabilities"] == ["Gang", "Priority"]

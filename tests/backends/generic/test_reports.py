@@ -72,6 +72,22 @@ def test_the_words_of_the_scheduler_follow_the_numbers() -> None:
     )
 
 
+def test_the_first_stage_that_is_not_passed_is_repeated_for_kubectl_get() -> None:
+    refused = GangResult(Stage.UNSUPPORTED, generation=2, refusals=("x",))
+    rejected = GangResult(Stage.REJECTED, "m", generation=2)
+    shown = [
+        status_of(told(pods, result=result)).get("backendBlocker", {}).get("reason")
+        for pods, result in (
+            ([], refused),
+            ([], rejected),
+            ([], DONE),
+            (PLACED, DONE),
+            (RUNS, DONE),
+        )
+    ]
+    assert shown == ["Unsupported", "Rejected", "PodsPending", "PodsNotReady", None]
+
+
 def test_a_placed_gang_has_no_use_for_old_words() -> None:
     said = conditions(told(PLACED, Report("Unschedulable", "no room")))
     assert said["Scheduled"] == ("True", "MinimumPlaced", "2/2 pods scheduled")

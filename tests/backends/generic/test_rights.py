@@ -1,6 +1,7 @@
 """Each backend may do what its declaration needs, and nothing else."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,10 @@ def test_what_is_declared_is_allowed(name: str) -> None:
         assert allowed(found, resource) >= WRITING | {"get", "list", "watch"}, resource
     for resource in read(spoken):
         assert allowed(found, resource) >= {"list", "watch"}, resource
+    for companion in spoken.companions:
+        source = companion.source.resource
+        status = replace(source, plural=f"{source.plural}/status")
+        assert allowed(found, status) == ({"patch"} if companion.report else set())
     # Objects have an owner; who writes none need not look it up, nor may block its deletion.
     owning = {"get"} if spoken.writes else set()
     assert allowed(found, GANGS) == {"list", "watch"} | owning
@@ -104,16 +109,28 @@ def test_nothing_is_allowed_that_is_not_needed(name: str) -> None:
     found, spoken = rules(name), dialect(name)
     words = {word for rule in found for word in (*rule["resources"], *rule["verbs"])}
     assert not words & {"*", "secrets", "deletecollection", "escalate", "impersonate"}
+    of_core = {
+        rule for each in found if "grove.io" in each["apiGroups"] for rule in each["resources"]
+    }
+    named = (*read(spoken), *written(spoken))
+    declared = {resource.plural for resource in named if resource.group == "grove.io"}
+    # What every backend reads and writes: messages have the numbers of PodCliques and Nodes.
+    every = {"schedulerbackends", "backendinventories", "podcliques"}
+    assert {part for part in of_core if "/" not in part} == declared | every
     ours = {resource.group for resource in written(spoken)}
     for rule in found:
         verbs, groups = set(rule["verbs"]), set(rule["apiGroups"])
-        assert "delete" not in verbs or groups <= ours, "only its own scheduler's objects go"
         if "pods" in rule["resources"]:
-            assert verbs == {"list", "watch"}
+            # A far side deletes pods of its own node, as a kubelet does; a policy selects them.
+            assert verbs in ({"list", "watch"}, {"delete"} if name in registry.FAR_SIDES else set())
+        else:
+            assert "delete" not in verbs or groups <= ours, "only its own scheduler's objects go"
         if "update" in verbs:
             assert all(part.endswith("/finalizers") for part in rule["resources"])
     for rule in found:
         if "schedulerbackends" in rule["resources"] and "patch" in rule["verbs"]:
             assert rule["resourceNames"] == [name], "a backend writes its own record alone"
         if "leases" in rule["resources"] and "patch" in rule["verbs"]:
-            assert rule["resourceNames"] == [f"backend-{name}"]
+            # The second is the heartbeat of a virtual node.
+            node = [name] if name in registry.FAR_SIDES else None
+            assert rule["resourceNames"] in ([f"backend-{name}"], node)

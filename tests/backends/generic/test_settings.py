@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend_controllers import registry
+from backend_controllers.__main__ import main
 from backend_controllers.contract.declaration import Options
 from backend_controllers.settings import BackendSettings, SettingsError, defaults, load, parse
 
@@ -94,3 +95,13 @@ def test_every_setting_says_what_it_is_for() -> None:
     for model in models:
         for field in getattr(model, "model_fields", {}).values():
             assert field.description
+
+
+@pytest.mark.parametrize("name", ["Kai", "a.b", "-a", "a" * 56, ""])
+def test_a_name_that_no_label_can_have_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--backend", "kai", f"--name={name}"])
+    assert stopped.value.code == 2
+    assert f"argument --name: {name!r} is not a name of at most 55" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_a_gang_of_two_groups_as_the_newest_kai_wants_it() -> None:
         "metadata": {
             "name": f"pg-web-0-{UID}",
             "namespace": NAMESPACE,
-            "labels": {"grove.io/podgang": "web-0"},
+            "labels": {"grove.io/podgang": "web-0", "kai.scheduler/queue": "team"},
             "annotations": {"grove.io/podgang": "web-0"},
         },
         "spec": {
@@ -218,10 +218,42 @@ def test_the_node_pool_of_a_shard_is_passed_on() -> None:
     assert manifest(it)["metadata"]["labels"]["kai.scheduler/node-pool"] == "h100"
 
 
-def test_other_metadata_of_the_gang_stays_there() -> None:
-    it = with_metadata(labels={"team": "x"}, annotations={"kubectl.kubernetes.io/note": "y"})
+def test_a_node_pool_that_is_no_label_value_is_refused() -> None:
+    it = with_metadata(annotations={"kai.scheduler/node-pool": "h100 or b200"})
+    text = refusals(it)
+    assert "kai.scheduler/node-pool has the invalid value 'h100 or b200'" in text
+    assert "at most 63 letters" in text
+
+
+def test_tools_find_a_pod_group_by_the_labels_of_the_set() -> None:
+    inherited = {"app.kubernetes.io/part-of": "web", "team": "x"}
+    it = with_metadata(labels=inherited, annotations={"kubectl.kubernetes.io/note": "y"})
     metadata = manifest(it)["metadata"]
-    assert metadata["labels"] == metadata["annotations"] == {"grove.io/podgang": "web-0"}
+    assert metadata["labels"] == {
+        **inherited,
+        "grove.io/podgang": "web-0",
+        "kai.scheduler/queue": "team",
+    }
+    assert metadata["annotations"] == {"grove.io/podgang": "web-0"}
+
+
+def test_keys_of_kai_are_not_copied_like_labels_of_users() -> None:
+    it = with_metadata(labels={"kai.scheduler/subgroup-name": "x"})
+    assert "kai.scheduler/subgroup-name" not in manifest(it)["metadata"]["labels"]
+    long = gang(metadata={"annotations": {"kai.scheduler/queue": "q" * 64}})
+    assert spec(long)["queue"] == "q" * 64
+    assert "kai.scheduler/queue" not in manifest(long)["metadata"]["labels"]
+
+
+def test_the_priority_label_of_kai_overrides_the_field_and_a_remark_reports_it() -> None:
+    it = gang(
+        metadata={"labels": {"kai.scheduler/queue": "team", "priorityClassName": "low"}},
+        priorityClassName="high",
+    )
+    translation = translated(it, facts=GivenFacts(named(PRIORITY_CLASSES, "low")))
+    assert cast("Object", translation.objects[0].manifest["spec"])["priorityClassName"] == "low"
+    [remark] = translation.remarks
+    assert "'high' of the PodCliqueSet's template is not applied" in remark
 
 
 def test_a_minimum_of_zero_is_refused_where_kai_would_take_it_for_one() -> None:

@@ -47,8 +47,6 @@ class Contender:
     """The API group of what it writes for a gang."""
     short: str
     """What a gang says that lacks room, given `nodes` that are there and pods that it `fits`, `of` all."""
-    short_in_set: str
-    """How its PodCliqueSet goes on after the numbers; a regular expression."""
     cramped: str = ""
     """What a gang of two says that no place of its topology has room for."""
     topology: frozenset[str] = frozenset()
@@ -95,7 +93,6 @@ def _default(cramped: str = "0/2 placements are available", **differences: Any) 
         group="scheduling.k8s.io",
         # A node has room for one pod, so those that are taken lack it too.
         short="{nodes} Insufficient cpu",
-        short_in_set=r"\d with insufficient cpu",
         cramped=cramped,
         **differences,
     )
@@ -107,8 +104,6 @@ KAI = Contender(
     scheduler_name="kai-scheduler",
     group="scheduling.run.ai",
     short="fits {fits} of {of}: no nodes with enough resources were found",
-    # Which of the causes a pod names changes from one attempt to the next.
-    short_in_set=r"\d (?:not scheduled: |with insufficient |with untolerated taint |waiting for )",
     cramped="fits 1 of 2 pods in ",
     topology=PREFERRED | {GANG, GROUP_SET, GROUP},
     extra="kai",
@@ -123,8 +118,6 @@ KOORDINATOR = Contender(
     scheduler_name="koord-scheduler",
     group="scheduling.sigs.k8s.io",
     short="fits {fits} of {of}: ",
-    # Which of the causes a pod names changes from one attempt to the next.
-    short_in_set=r"\d (?:not scheduled: |with insufficient |with untolerated taint |waiting for )",
     cramped="fits 1 of 2 pods in RackLayer/",
     topology=frozenset({GANG, PREFERRED_GANG}),
     extra="koordinator",
@@ -163,7 +156,6 @@ VOLCANO = Contender(
     scheduler_name="volcano",
     group="scheduling.volcano.sh",
     short="fits {fits} of {of}: 0/",
-    short_in_set=r"\d with insufficient cpu",
     cramped="fits 1 of 2: in HyperNode ",
     topology=PREFERRED | {GANG, GROUP_SET, GROUP},
     extra="volcano",
@@ -178,7 +170,6 @@ YUNIKORN = Contender(
     scheduler_name="yunikorn",
     group="yunikorn.apache.org",
     short="capacity is reserved for {fits} of {of} pods",
-    short_in_set=r"\d (?:not scheduled: |with insufficient |with untolerated taint |waiting for )",
     extra="yunikorn",
     options={"defaultQueue": YUNIKORN_QUEUE},
     beside="default",

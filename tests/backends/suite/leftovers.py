@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 from backend_controllers.generic.kinds import GANGS
 from local_cluster.waiting import until
@@ -21,6 +22,23 @@ async def until_nothing_is_left(stage: Stage, group: str | None = None) -> None:
         if found and group in (None, kind.group):
             path = kind.path(stage.namespace)
             await until(kubeconfig, path, lambda items: not items, seconds=SECONDS)
+
+
+async def until_owns_nothing(stage: Stage, gang: str) -> None:
+    """Wait until a gang controls no object of any kind; finalizers of a scheduler take a moment."""
+
+    def is_owned(item: dict[str, Any]) -> bool:
+        owners = item["metadata"].get("ownerReferences", ())
+        return any((one["kind"], one["name"]) == (GANGS.kind, gang) for one in owners)
+
+    async for kind, found in _contents(stage):
+        if found:
+            await until(
+                stage.bed.cluster.kubeconfig,
+                kind.path(stage.namespace),
+                lambda items: not any(map(is_owned, items)),
+                seconds=SECONDS,
+            )
 
 
 async def owned_by(stage: Stage, gang: str) -> dict[str, str]:

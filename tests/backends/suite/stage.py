@@ -4,7 +4,6 @@ Every node has room for one pod that asks for `CPU`, and its taint keeps other p
 """
 
 import contextlib
-import re
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -162,13 +161,14 @@ class Stage:
         scheduled = self.said(gang, "Scheduled")
         text = contender.short.format(nodes=nodes, fits=fits, of=of)
         whole = condition(self.person.get(SETS, name), "Ready")
-        in_set = rf"gang {gang}: 0/{of} pods scheduled; .*{contender.short_in_set}"
+        in_set = f"gang {gang}: 0/{of} pods scheduled: needs "
         return (
             (scheduled.get("status"), scheduled.get("reason")) == ("False", "Unschedulable")
-            and scheduled["message"].startswith(f"0/{of} pods scheduled: ")
+            and scheduled["message"].startswith(f"0/{of} pods scheduled: needs ")
             and text in scheduled["message"]
             and (whole.get("status"), whole.get("reason")) == ("False", "PodsNotScheduled")
-            and re.search(in_set, whole["message"]) is not None
+            and in_set in whole["message"]
+            and text in whole["message"]
         )
 
     async def until_unavailable(self, name: str) -> None:

@@ -184,7 +184,8 @@ def test_a_queue_that_does_not_exist_is_named_with_those_that_do() -> None:
     assert words.reason == "QueueDoesNotExist"
     assert words.message == (
         "queue 'ghost' does not exist. Create it, or set another with the annotation"
-        " scheduling.volcano.sh/queue-name on the PodCliqueSet (open queues: default, team)"
+        " scheduling.volcano.sh/queue-name on the PodCliqueSet or its cliques (open queues:"
+        " default, team)"
     )
 
 

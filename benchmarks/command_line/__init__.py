@@ -1,0 +1,1 @@
+"""How long people wait for `kubectl gang` in a large cluster."""

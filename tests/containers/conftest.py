@@ -1,0 +1,47 @@
+"""One cluster whose node runs containers, with the product's image and deploy/all on it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local_cluster.cluster import Cluster, ClusterOptions
+from local_cluster.container_node.machine import why_not
+from local_cluster.container_node.node import Images
+from local_cluster.container_node.product_image import product_image
+from local_cluster.pytest_plugin import fresh_namespace, running_cluster
+from tests.containers.kit import ROOT, until_rolled_out
+from tests.deploy.kit import DEPLOY, until_available
+
+
+@pytest.fixture(scope="session")
+def image() -> Path:
+    """The product's image as an archive."""
+    return product_image(ROOT, print)
+
+
+@pytest.fixture(scope="session")
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with one node, which runs containers, and KAI beside kube-scheduler."""
+    if reason := why_not():
+        pytest.skip(reason)
+    options = ClusterOptions(containers=True, nodes=0, process_node=False, schedulers=("kai",))
+    with running_cluster(options, tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def product(containers: Cluster, image: Path) -> Cluster:
+    """The same cluster with core and all backends in containers, and the policies."""
+    Images(containers.directory).load(image)
+    containers.kubectl("apply", "--server-side", "-k", str(DEPLOY / "all"))
+    until_rolled_out(containers)
+    until_available(containers, "default", "kai")
+    return containers
+
+
+@pytest.fixture
+def space(product: Cluster) -> Iterator[str]:
+    """A namespace of the test's own."""
+    with fresh_namespace(product) as name:
+        yield name

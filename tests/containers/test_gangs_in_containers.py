@@ -1,0 +1,76 @@
+"""Gangs of real processes: they find each other, compute together, and fail visibly."""
+
+import json
+
+import pytest
+
+from local_cluster.cluster import Cluster
+from tests.containers.kit import (
+    ROOT,
+    apply,
+    container,
+    logs,
+    podclique,
+    podcliqueset,
+    pods,
+    python,
+    until_message,
+    until_ready,
+)
+
+pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(900)]
+
+_SAMPLE = ROOT / "docs" / "samples" / "containers" / "all-reduce.yaml"
+_RANKS = 4
+
+
+def test_four_processes_of_a_gang_compute_an_all_reduce_over_their_addresses(
+    product: Cluster, space: str
+) -> None:
+    product.kubectl("apply", f"-n{space}", "-f", str(_SAMPLE))
+    until_ready(product, space, "all-reduce")
+    results = [json.loads(logs(product, space, pod)) for pod in pods(product, space)]
+    assert sorted(result["rank"] for result in results) == list(range(_RANKS))
+    expected = [sum(rank * 10.0 + column for rank in range(_RANKS)) for column in range(8)]
+    assert all(result["total"] == expected for result in results)
+    addresses = {pod["status"]["podIP"] for pod in pods(product, space)}
+    assert {result["peer"] for result in results} == addresses
+
+
+def test_exec_and_logs_reach_the_container_of_a_gang(product: Cluster, space: str) -> None:
+    main = container("sh", "-c", "echo started; trap 'exit 0' TERM; sleep infinity & wait")
+    apply(product, space, podcliqueset("talk", podclique("one", 1, main)))
+    until_ready(product, space, "talk")
+    (pod,) = pods(product, space)
+    assert logs(product, space, pod) == "started\n"
+    name = pod["metadata"]["name"]
+    done = product.kubectl("exec", f"-n{space}", name, "--", "sh", "-c", "echo $GROVE_PCS_NAME")
+    assert done.stdout == "talk\n"
+
+
+def test_a_crash_loop_is_named_in_the_sets_condition(product: Cluster, space: str) -> None:
+    main = container("sh", "-c", "echo no model found; exit 3")
+    apply(product, space, podcliqueset("crash", podclique("worker", 1, main)))
+    until_message(product, space, "crash", "0/1 pods ready; 1 in CrashLoopBackOff")
+    (pod,) = pods(product, space)
+    assert logs(product, space, pod) == "no model found\n"
+
+
+def test_an_image_that_cannot_be_pulled_is_named_in_the_sets_condition(
+    product: Cluster, space: str
+) -> None:
+    main = container("true", image="registry.invalid/model-server:1")
+    apply(product, space, podcliqueset("pull", podclique("worker", 1, main)))
+    until_message(product, space, "pull", "0/1 pods ready; 1 in ImagePullBackOff")
+
+
+def test_a_container_that_exceeds_its_memory_is_named_in_the_sets_condition(
+    product: Cluster, space: str
+) -> None:
+    hungry = "x = bytearray(200 * 2**20)"
+    main = python(hungry, resources={"limits": {"memory": "48Mi"}})
+    apply(product, space, podcliqueset("hungry", podclique("worker", 1, main)))
+    until_message(product, space, "hungry", "0/1 pods ready; 1 in CrashLoopBackOff")
+    (pod,) = pods(product, space)
+    (status,) = pod["status"]["containerStatuses"]
+    assert status["lastState"]["terminated"]["reason"] == "OOMKilled"

@@ -1,0 +1,88 @@
+"""The image has only what it lists, and a build of it can be repeated."""
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+
+from local_cluster.container_node.engine import Engine, engine
+from local_cluster.container_node.machine import BUILD_PROGRAMS, why_not
+from local_cluster.container_node.product_image import image_name
+
+pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(900)]
+
+_LARGEST = 160e6
+"""Bytes; docs/operating.md has the size."""
+
+
+@pytest.fixture(scope="module")
+def files(image: Path) -> dict[str, tarfile.TarInfo]:
+    """Every file of the image by its path."""
+    found: dict[str, tarfile.TarInfo] = {}
+    with tarfile.open(image) as archive:
+        (manifest,) = json.load(archive.extractfile("manifest.json") or io.BytesIO())
+        for name in manifest["Layers"]:
+            with tarfile.open(fileobj=archive.extractfile(name)) as layer:
+                found |= {entry.name: entry for entry in layer.getmembers()}
+    return found
+
+
+def test_the_image_has_no_shell_no_package_manager_and_no_pip(
+    files: dict[str, tarfile.TarInfo],
+) -> None:
+    programs = {Path(name).name for name in files if Path(name).parent.name in ("bin", "sbin")}
+    assert all(name.startswith(("python", "idna")) for name in programs - {"bin", "sbin"}), programs
+    assert not [name for name in files if "site-packages/pip/" in name or "ensurepip" in name]
+
+
+def test_every_file_has_the_same_time_so_that_a_build_can_be_repeated(
+    files: dict[str, tarfile.TarInfo],
+) -> None:
+    assert {entry.mtime for entry in files.values()} == {0}
+
+
+def test_the_image_stays_small(files: dict[str, tarfile.TarInfo]) -> None:
+    assert sum(entry.size for entry in files.values()) < _LARGEST
+
+
+def test_the_bill_of_materials_is_in_the_image_and_lists_the_base(image: Path) -> None:
+    with tarfile.open(image) as archive:
+        (manifest,) = json.load(archive.extractfile("manifest.json") or io.BytesIO())
+        with tarfile.open(fileobj=archive.extractfile(manifest["Layers"][-1])) as layer:
+            bill = json.load(layer.extractfile("opt/podgang/sbom.json") or io.BytesIO())
+        config = json.load(archive.extractfile(manifest["Config"]) or io.BytesIO())
+    assert {"aiohttp", "cpython", "libc6", "libssl3"} <= {
+        part["name"] for part in bill["components"]
+    }
+    labels = config["config"]["Labels"]
+    assert labels["org.opencontainers.image.version"] == metadata.version("podgang")
+    assert config["config"]["User"] == "65532:65532"
+
+
+@pytest.fixture(scope="module")
+def docker(image: Path) -> Iterator[Engine]:
+    """A Docker engine that has the image."""
+    if reason := why_not(BUILD_PROGRAMS):
+        pytest.skip(reason)
+    with engine(print) as found, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", found.environment.get("DOCKER_HOST", ""))
+        # It is an image that would have to be pulled, and the engine is gone after the tests.
+        patch.setattr(testcontainers_config, "ryuk_disabled", True)
+        found.docker("load", "--input", str(image))
+        yield found
+
+
+@pytest.mark.parametrize("program", ["core_operator", "backend_controllers", "all_in_one"])
+def test_a_program_runs_read_only_without_a_network(docker: Engine, program: str) -> None:
+    one = DockerContainer(image_name()).with_command(["python", "-m", program, "--version"])
+    with one.with_kwargs(read_only=True, network_mode="none", cap_drop=["ALL"]) as running:
+        container = running.get_wrapped_container()
+        assert container.wait(timeout=60)["StatusCode"] == 0
+        output, errors = running.get_logs()
+    assert output.decode().strip() == metadata.version("podgang"), errors
