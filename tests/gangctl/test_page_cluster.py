@@ -6,12 +6,13 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 from core_operator.state.caches import BINDINGS, GANGS
 from shared_api.kube.codec import PartialObject
 from tests.core.kit import condition, pcs
 from tests.core.stage import Stage
-from tests.docs.cli_examples import EXAMPLES
+from tests.docs.cli_examples import EXAMPLES, SAMPLE
 from tests.gangctl.program import Program
 from tests.gangctl.test_inspection_cluster import RACK, gpu_clique
 
@@ -36,7 +37,8 @@ async def prepare(stage: Stage) -> None:
     await stage.change("inference", [changed])
     await stage.until(lambda: not first & {pod.metadata.uid for pod in stage.pods("inference")})
     await stage.until_updated("inference", 3, "2")
-    await stage.person.create(pcs("training", gpu_clique("worker", 12, 4)))
+    # A dry run of the page compares the sample with this set, so it must be the same job.
+    await stage.person.create(yaml.safe_load((_ROOT / SAMPLE).read_text()))
     await stage.until(
         lambda: (
             condition(stage.person.get(GANGS, "training-0"), "Scheduled").get("status") == "False"
@@ -69,8 +71,9 @@ async def test_every_example_runs_as_printed(stage: Stage, gang: Program, short_
             if words[0] not in (*_OTHER_OUTPUT, *_OTHER_CODES):
                 shown = done.out.replace(stage.person.namespace, "default")
                 assert first_words(example.printed()) <= first_words(shown), example.line
-            if words[:2] == ["rollout", "restart"]:
-                await stage.until_ready("inference", 3)
+            if words[0] == "scale" or words[:2] == ["rollout", "restart"]:
+                # Two replicas of three pods; the next example starts from a set that is ready.
+                await stage.until_ready("inference", 6)
     await stage.person.client.delete(BINDINGS, name, uid=binding.metadata.uid)
     await stage.remove("training")
     await stage.remove("inference")
