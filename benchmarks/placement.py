@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Ranking, instances, rank
-from core_operator.plan.placement.capacity import Capacity, capacity_of
+from core_operator.plan.placement.capacity import InstanceCapacity, capacity_of
 from core_operator.plan.placement.demand import GangDemand, PodDemand
 from core_operator.plan.walk.steps import Standing, plan_step
 from shared_api import names
@@ -47,7 +47,7 @@ def main() -> int:
 def _spent(
     policy: PlacementPolicySpec,
     backends: dict[str, RegisteredBackend],
-    capacities: dict[str, Capacity],
+    capacities: dict[str, InstanceCapacity],
     sizes: int,
 ) -> float:
     """Return the milliseconds for one gang, if the gangs have so many sizes."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from core_operator.plan.placement.backends import RegisteredBackend, abilities_of, serves
-from core_operator.plan.placement.capacity import Asked, Capacity, asked
+from core_operator.plan.placement.capacity import Asked, InstanceCapacity, asked
 from core_operator.plan.placement.demand import GangDemand
 from shared_api.models import (
     BackendSelector,
@@ -79,7 +79,7 @@ class Instance:
     """An instance as one policy sees it, whatever gang it is for."""
 
     backend: RegisteredBackend
-    capacity: Capacity | None
+    capacity: InstanceCapacity | None
     refusal: PassedOver | None
     """Why the policy passes it over for every gang."""
     abilities: frozenset[str]
@@ -92,7 +92,7 @@ class Instance:
 def instances(
     policy: PlacementPolicySpec,
     backends: Mapping[str, RegisteredBackend],
-    capacities: Mapping[str, Capacity],
+    capacities: Mapping[str, InstanceCapacity],
 ) -> tuple[Instance, ...]:
     """Return what of a ranking does not depend on the gang, so that it is computed once."""
     return tuple(
@@ -138,7 +138,7 @@ class _Gang:
 
 
 def _instance(
-    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: Capacity | None
+    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: InstanceCapacity | None
 ) -> Instance:
     text = _not_allowed(policy, backend) or _elsewhere(policy, backend, capacity)
     refusal = PassedOver(backend.name, Why.FORBIDDEN, text) if text else None
@@ -191,7 +191,7 @@ def _other_scheduler(demand: GangDemand, backend: RegisteredBackend) -> str:
 
 
 def _elsewhere(
-    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: Capacity | None
+    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: InstanceCapacity | None
 ) -> str:
     if policy.location is None:
         return ""
@@ -213,7 +213,7 @@ def _elsewhere(
 
 
 def _places(
-    place: str, backend: RegisteredBackend, capacity: Capacity | None
+    place: str, backend: RegisteredBackend, capacity: InstanceCapacity | None
 ) -> frozenset[str | None]:
     """Return where machines of an instance are: by its record, else by its inventory."""
     recorded = getattr(backend.record.location, place, None)

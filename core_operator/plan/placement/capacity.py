@@ -49,7 +49,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class InstanceCapacity:
     """All machines of one instance."""
 
     shapes: tuple[Shape, ...]
@@ -89,7 +89,7 @@ class Capacity:
         return tuple(shape.price for shape in shapes)
 
 
-def capacity_of(inventory: BackendInventorySpec) -> Capacity:
+def capacity_of(inventory: BackendInventorySpec) -> InstanceCapacity:
     """Return an inventory for comparisons."""
     shapes = tuple(
         Shape(
@@ -104,7 +104,7 @@ def capacity_of(inventory: BackendInventorySpec) -> Capacity:
     for shape in shapes:
         for name, amount in shape.amounts.items():
             largest[name] = max(amount, largest.get(name, 0))
-    return Capacity(shapes, largest)
+    return InstanceCapacity(shapes, largest)
 
 
 def _text(amount: int) -> str:
