@@ -66,7 +66,7 @@ class WriteUrgency(enum.IntEnum):
     NOW = 4
 
 
-class GangReport(msgspec.Struct, frozen=True, gc=False):
+class ReportedStatus(msgspec.Struct, frozen=True, gc=False):
     """The part of a gang's status that a backend writes."""
 
     conditions: tuple[ReportedCondition, ...]
@@ -116,7 +116,7 @@ def report(
     count: GangCount,
     scheduler: Report,
     disruption: Disruption | None = None,
-) -> GangReport:
+) -> ReportedStatus:
     """Return the status of a gang with this result, these pods and this scheduler message."""
     if scheduler.disruption:
         # The scheduler knows more than it writes on pods, such as which gang preempts.
@@ -137,7 +137,7 @@ def report(
     if phase is not None:
         # Nobody waits for its pods any more.
         conditions = [_accepted(result), _programmed(result, scheduler), *_ended(result, phase)]
-    return GangReport(
+    return ReportedStatus(
         tuple(conditions),
         _phase(count) if phase is None else phase,
         result,
@@ -148,7 +148,7 @@ def report(
     )
 
 
-def urgency(previous: ObservedPodGangStatus | None, report: GangReport) -> WriteUrgency:
+def urgency(previous: ObservedPodGangStatus | None, report: ReportedStatus) -> WriteUrgency:
     """Return how soon a report must be written, given the status that is there."""
     known = previous or _NO_STATUS
     conditions = by_type(known.conditions)
@@ -180,7 +180,7 @@ def _published(preparations: tuple[PodPreparation, ...]) -> tuple[ObservedPodPre
     return msgspec.convert(preparations, tuple[ObservedPodPreparation, ...], from_attributes=True)
 
 
-def _is_brief(wanted: ReportedCondition, report: GangReport) -> bool:
+def _is_brief(wanted: ReportedCondition, report: ReportedStatus) -> bool:
     """Tell whether a condition most often ends before anybody has read it."""
     return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is Stage.REPLACING
 

@@ -19,7 +19,7 @@ from backend_controllers.generic.facts import CacheFacts
 from backend_controllers.generic.gang_results import GangResult, Stage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
-from backend_controllers.generic.reports import GangReport, WriteUrgency, report, urgency
+from backend_controllers.generic.reports import ReportedStatus, WriteUrgency, report, urgency
 from backend_controllers.generic.silence import Silence
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -102,7 +102,9 @@ class StatusReconciler:
             return result
         return replace(result, generation=gang.metadata.generation)
 
-    def _report(self, gang: ObservedPodGang, result: GangResult) -> tuple[GangReport, float | None]:
+    def _report(
+        self, gang: ObservedPodGang, result: GangResult
+    ) -> tuple[ReportedStatus, float | None]:
         """Return the status of a gang, and when it changes without an event."""
         facts = CacheFacts(self._caches, gang)
         stands_in = self._dialect.surplus_stands_in
@@ -133,14 +135,14 @@ class StatusReconciler:
         earliest = self._written_at.get(key, -math.inf) + self._delays[WriteUrgency.LATER]
         return max(since + self._delays[WriteUrgency.SOON], earliest)
 
-    async def _write(self, gang: ObservedPodGang, new: GangReport, key: ObjectKey) -> None:
+    async def _write(self, gang: ObservedPodGang, new: ReportedStatus, key: ObjectKey) -> None:
         manifest = new.manifest(gang, self._context.now())
         # Forced: these fields are the backend's by contract, also if another one had the gang.
         written = await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
         self._context.metrics.wrote(f"{GANGS.plural}/status", written.value)
         self._record_events(gang, new)
 
-    def _record_events(self, gang: ObservedPodGang, new: GangReport) -> None:
+    def _record_events(self, gang: ObservedPodGang, new: ReportedStatus) -> None:
         for condition in new.conditions:
             before = gang.condition(condition.kind)
             is_new = before is None or (before.status, before.reason) != (
@@ -150,7 +152,7 @@ class StatusReconciler:
             if is_new and _needs_event(condition.kind, new, holds=condition.holds):
                 self._context.record_event(gang, condition.reason, condition.message, warning=True)
 
-    def _measure(self, gang: ObservedPodGang, new: GangReport) -> None:
+    def _measure(self, gang: ObservedPodGang, new: ReportedStatus) -> None:
         state, reason = _state(new)
         self._context.metrics.note(gang.metadata.uid, state, reason)
         if state in ("Starting", "Running"):
@@ -159,7 +161,7 @@ class StatusReconciler:
             self._lifetimes.ready(gang)
 
 
-def _needs_event(kind: str, new: GangReport, *, holds: bool) -> bool:
+def _needs_event(kind: str, new: ReportedStatus, *, holds: bool) -> bool:
     """Tell whether somebody may have to act on a condition."""
     match kind:
         case names.CONDITION_ACCEPTED:
@@ -175,7 +177,7 @@ def _needs_event(kind: str, new: GangReport, *, holds: bool) -> bool:
             return False
 
 
-def _state(new: GangReport) -> tuple[str, str]:
+def _state(new: ReportedStatus) -> tuple[str, str]:
     """The state and the reason under which a gang is counted."""
     result = new.result
     if not result.is_done and new.phase.value == "Pending":

@@ -10,7 +10,7 @@ from backend_controllers.contract.declaration import Report
 from backend_controllers.contract.pod_counts import count
 from backend_controllers.generic.disruptions import Disruption
 from backend_controllers.generic.gang_results import GangResult, Stage
-from backend_controllers.generic.reports import GangReport, WriteUrgency, report, urgency
+from backend_controllers.generic.reports import ReportedStatus, WriteUrgency, report, urgency
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import PodPatch, PodPreparation, PodSpecPatch, SchedulingGroup
@@ -26,23 +26,23 @@ def told(
     words: Report | None = None,
     result: GangResult = DONE,
     about: ObservedPodGang | None = None,
-) -> GangReport:
+) -> ReportedStatus:
     about = about or gang(("a", 2, 2))
     return report(about, result, count(about, pods or []), words or Report())
 
 
-def after(said: GangReport) -> ObservedPodGang:
+def after(said: ReportedStatus) -> ObservedPodGang:
     """The gang once that was written."""
     return gang(("a", 2, 2), status=status_of(said))
 
 
-def status_of(said: GangReport, now: datetime = NOW) -> dict[str, Any]:
+def status_of(said: ReportedStatus, now: datetime = NOW) -> dict[str, Any]:
     status = said.manifest(gang(("a", 2, 2)), now)["status"]
     assert isinstance(status, dict)
     return status
 
 
-def conditions(said: GangReport) -> dict[str, tuple[str, str, str]]:
+def conditions(said: ReportedStatus) -> dict[str, tuple[str, str, str]]:
     found = status_of(said)["conditions"]
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
 
@@ -216,7 +216,7 @@ def test_the_date_of_a_status_that_stays_is_taken_over_as_it_was_written() -> No
     ],
 )
 def test_only_what_flips_is_said_at_once(
-    said: GangReport, then: GangReport, soon: WriteUrgency
+    said: ReportedStatus, then: ReportedStatus, soon: WriteUrgency
 ) -> None:
     assert urgency(after(said).status, then) is soon
 
