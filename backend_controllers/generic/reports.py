@@ -23,7 +23,7 @@ from backend_controllers.generic.conditions import (
 )
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.endings import ended_phase
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from shared_api import names
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus, ObservedPodPreparation
 from shared_api.models import JsonObject, PodGangPhase, PodPreparation
@@ -133,7 +133,7 @@ def report(
         conditions.append(disrupted)
     score = scheduler.placement_score
     # Not before the scheduler's objects are deleted: then the queue of the gang is free.
-    phase = ended_phase(gang) if result.stage is Stage.ENDED else None
+    phase = ended_phase(gang) if result.stage is GangStage.ENDED else None
     if phase is not None:
         # Nobody waits for its pods any more.
         conditions = [_accepted(result), _programmed(result, scheduler), *_ended(result, phase)]
@@ -182,7 +182,7 @@ def _published(preparations: tuple[PodPreparation, ...]) -> tuple[ObservedPodPre
 
 def _is_brief(wanted: ReportedCondition, report: ReportedStatus) -> bool:
     """Tell whether a condition most often ends before anybody has read it."""
-    return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is Stage.REPLACING
+    return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is GangStage.REPLACING
 
 
 def _accepted(result: GangResult) -> ReportedCondition:
@@ -192,7 +192,7 @@ def _accepted(result: GangResult) -> ReportedCondition:
         reason, holds = REASON_ACCEPTED, True
     else:
         message = "; ".join(result.refusals)
-        if result.stage is Stage.UNSUPPORTED:
+        if result.stage is GangStage.UNSUPPORTED:
             message = f"not supported by the scheduler: {message}"
         reason, holds = result.stage.value, False
     return ReportedCondition(names.CONDITION_ACCEPTED, holds, reason, message, result.generation)

@@ -16,7 +16,7 @@ from backend_controllers.generic.capacity_numbers import CapacityNumbers
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.reports import ReportedStatus, WriteUrgency, report, urgency
@@ -30,7 +30,9 @@ from shared_api.runtime.queueing.debounce import Debouncer
 from shared_api.runtime.reconciling.outcome import Result
 from shared_api.runtime.watching.cache import key_of
 
-_NEED_ACTION = frozenset({Stage.CONFLICT, Stage.REJECTED, Stage.FAILED, Stage.OUTDATED})
+_NEED_ACTION = frozenset(
+    {GangStage.CONFLICT, GangStage.REJECTED, GangStage.FAILED, GangStage.OUTDATED}
+)
 
 
 class StatusReconciler:
