@@ -32,7 +32,7 @@ def is_refused(name: str) -> Condition:
     return matches
 
 
-class Progress:
+class GangProgress:
     """Reports the conditions of gangs that became True, each once and in their order."""
 
     _MEANINGS: Mapping[str, str] = {
