@@ -1,8 +1,8 @@
 """Converts between Kubernetes resource lists and ComputeResource, without losing anything.
 
-A list that is converted there and back has the same names and numbers. What is not in the list
-stays unknown. GPUs and other devices are recognised by their resource names; a name that is not
-known here, or a device that is not counted in whole numbers, is kept under `custom`.
+A list that is converted there and back has the same names and numbers. A resource that is not in
+the list stays unknown. GPUs and other devices are recognised by their resource names; a name that
+is not known here, or a device that is not counted in whole numbers, is kept under `custom`.
 """
 
 from collections.abc import Mapping
