@@ -24,7 +24,7 @@ from shared_api.kube.errors import Conflict, Invalid, KubeError, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import JsonObject
-from shared_api.runtime.applying.applied_fields import applied, fingerprint, was_taken
+from shared_api.runtime.applying.applied_fields import applied, fingerprint, lost_its_owner
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import (
     Behalf,
@@ -261,7 +261,7 @@ class ObjectWriter:
     ) -> WriteProgress:
         """Apply to an object that is ours, or was; report a foreign one."""
         is_ours = controller_of(found) == owner.identity
-        if not is_ours and not was_taken(found, self._context.field_manager, owner.identity):
+        if not is_ours and not lost_its_owner(found, self._context.field_manager, owner.identity):
             return self._conflict(owner, target.resource, found)
         if found.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {_key(manifest)} is being deleted")

@@ -66,8 +66,8 @@ def from_kubernetes(
 
 def to_kubernetes(resource: ComputeResource) -> Sums:
     """Return what is known of a ComputeResource as a resource list."""
-    texts = {name: getattr(resource, field) for name, field in _PLAIN.items()}
-    found = {name: _number(text) for name, text in {**texts, **resource.custom}.items()}
+    named = {name: getattr(resource, field) for name, field in _PLAIN.items()}
+    found = {name: _number(text) for name, text in {**named, **resource.custom}.items()}
     amounts = {name: number for name, number in found.items() if number is not None}
     if resource.gpu is not None:
         amounts[resource.gpu.resource] = Fraction(resource.gpu.count)

@@ -91,7 +91,7 @@ def _refused(
     return Choice(backend, scheduler_name(pcs, known), ok=False, reason=reason, message=message)
 
 
-def _listed(texts: Iterable[str]) -> str:
-    found = list(texts)
+def _listed(entries: Iterable[str]) -> str:
+    found = list(entries)
     more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     return ", ".join(found[:_LISTED]) + more
