@@ -1,9 +1,9 @@
-"""Writes the locks of the image: of requirements.lock, what it needs, with the hashes.
+"""Writes the locks of the image: the part of requirements.lock that it needs, with the hashes.
 
-requirements-runtime.lock is what it runs, and build.lock what builds the product's package.
+requirements-runtime.lock has what the image runs, build.lock what builds the product's package.
 
-`python deploy/image/runtime_lock.py` in the development environment, whose installed metadata
-says what depends on what. Nothing is resolved here: every line comes from the lock, so an image
+Run `python deploy/image/runtime_lock.py` in the development environment: the dependencies are read
+from its installed metadata. Nothing is resolved here. Every line comes from the lock, so an image
 runs exactly the versions that the tests ran with.
 """
 

@@ -107,9 +107,9 @@ AREAS = {
     ),
     "backends": ("backend_controllers/",),
     "reference": ("docs/reference/", "crds/"),
-    "docs": ("docs/", "README.md", "CONTRIBUTING.md"),
+    "docs": ("docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
     "api": ("shared_api/", "crdgen/"),
-    "installed": ("deploy/", "monitoring/", "Makefile"),
+    "installed": ("deploy/", "monitoring/", "chartgen/", "releasing/", "Makefile"),
     "local": ("local_cluster/", "all_in_one/", "benchmarks/"),
     "command line": ("gangctl/",),
 }
@@ -128,6 +128,9 @@ _PACKAGES = (
     "crdgen",
     "backend_controllers",
     "monitoring",
+    "chartgen",
+    "releasing",
+    "deploy",
     "all_in_one",
     "local_cluster",
     "benchmarks",
@@ -185,15 +188,16 @@ def all_text(*, inner: bool = False) -> Iterator[Text]:
             if inner:
                 yield from (Text(name, line, text) for line, text in remarks(source))
     for path in _files():
-        without_names = prose if path.suffix == ".md" else manifest_text
+        without_names = READ_AS.get(path.suffix, manifest_text)
         yield Text(path.relative_to(ROOT).as_posix(), 1, without_names(path.read_text()))
 
 
 def _files() -> Iterator[Path]:
-    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile"))
-    yield from sorted((ROOT / "docs").rglob("*.md"))
-    for folder in ("crds", "deploy"):
-        yield from sorted((ROOT / folder).rglob("*.yaml"))
+    pages = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "Makefile")
+    yield from (ROOT / name for name in pages)
+    for folder, suffixes in FOLDERS.items():
+        for suffix in suffixes:
+            yield from sorted((ROOT / folder).rglob(f"*{suffix}"))
 
 
 def literals(source: str) -> Iterator[tuple[int, str]]:
@@ -250,6 +254,23 @@ def prose(page: str) -> str:
 def manifest_text(manifest: str) -> str:
     """A manifest without the names of the variables in its policies."""
     return re.sub(r"variables\.\w+|name: \w+$", "", manifest, flags=re.MULTILINE)
+
+
+def script_text(source: str) -> str:
+    """The comments of a script, and its strings with a space in them."""
+    comment = r"(?<![:\"])//.*|/\*[\s\S]*?\*/"
+    string = r"\"[^\"\n]* [^\"\n]*\"|`(?:[^`$\n]|\$\{[^`{}\n]*\})*`"
+    kept = re.findall(f"{comment}|{string}", source)
+    return "\n".join(re.sub(r"\$\{[^}]*\}", "{}", text) for text in kept)
+
+
+READ_AS = {".md": prose, ".js": script_text}
+FOLDERS = {
+    "docs": (".md",),
+    "crds": (".yaml",),
+    "deploy": (".yaml", ".txt", ".md", ".tpl"),
+    "gangctl": (".js", ".html"),
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -2,7 +2,17 @@
 
 import pytest
 
-from tests.docs.language import AREAS, CHECKED, RULES, all_text, literals, offences, prose, remarks
+from tests.docs.language import (
+    AREAS,
+    CHECKED,
+    RULES,
+    all_text,
+    literals,
+    offences,
+    prose,
+    remarks,
+    script_text,
+)
 
 
 def broken(text: str) -> list[str]:
@@ -119,6 +129,11 @@ def test_names_in_pages_are_no_prose() -> None:
     assert prose(page) == "Alert `` [is]() `gangs held back`"
 
 
+def test_scripts_of_the_dashboard_are_read_without_their_names() -> None:
+    source = 'const texts = told(room); // The room.\nshow(`no ${room} for pods`, "it says so");'
+    assert script_text(source).split("\n") == ["// The room.", "`no {} for pods`", '"it says so"']
+
+
 def test_every_kind_of_text_is_covered() -> None:
     paths = {text.path for text in all_text()}
     for path in (
@@ -135,6 +150,11 @@ def test_every_kind_of_text_is_covered() -> None:
         "monitoring/alerts.py",
         "local_cluster/cli.py",
         "deploy/policies/managed-pods.yaml",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "releasing/checks.py",
+        "chartgen/values.py",
+        "gangctl/dashboard/page/app.js",
     ):
         assert path in paths, path
     assert any(path.startswith("crds/") for path in paths)

@@ -144,7 +144,7 @@ export class App {
     return texts.map((text) => h("p", { key: `problem ${text}`, class: "notice", role: "note" }, text));
   }
 
-  /** Tell screen readers how many sets run, at most every ten seconds. */
+  /** Announce to screen readers how many sets run, at most every ten seconds. */
   announce() {
     if (!this.stream.isComplete || Date.now() < this.announcedAt + QUIET) return;
     const counts = this.store.derive("counts", ["set"], "", () => {

@@ -54,7 +54,7 @@ export function capacity(app) {
   ].filter((part) => part !== null);
 }
 
-/** Racks are more telling than hosts. @param {[string, string][]} levels */
+/** Racks show more than hosts. @param {[string, string][]} levels */
 function narrowest(levels) {
   const rack = levels.findIndex(([name]) => name === "rack");
   if (rack >= 0) return rack;
