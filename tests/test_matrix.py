@@ -5,7 +5,7 @@ import pytest
 from tests.matrix import PARTS, main
 
 
-def test_parts_for_which_no_time_is_left_are_told_and_are_no_failure(
+def test_parts_for_which_no_time_is_left_are_reported_and_are_no_failure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["--minutes", "0"]) == 0

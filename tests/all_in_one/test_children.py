@@ -16,7 +16,7 @@ def settings(directory: Path, name: str, text: str = "") -> Path:
     return file
 
 
-def test_programs_listen_where_their_settings_say(tmp_path: Path) -> None:
+def test_programs_listen_where_their_settings_name(tmp_path: Path) -> None:
     core = children.core(settings(tmp_path, "core.yaml"), "10.0.0.1")
     kai = children.backend(
         "kai", settings(tmp_path, "kai.yaml", "server: {port: 9000}"), "10.0.0.1"
@@ -71,7 +71,7 @@ def test_a_port_must_be_known(tmp_path: Path, text: str) -> None:
         children.core(settings(tmp_path, "core.yaml", text), "127.0.0.1")
 
 
-def test_settings_that_cannot_be_read_are_told(
+def test_settings_that_cannot_be_read_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([f"--core={tmp_path / 'none.yaml'}"]) == 2

@@ -56,7 +56,7 @@ def lives(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
 
 
-async def test_told_to_stop_all_programs_stop_in_their_own_way(tmp_path: Path) -> None:
+async def test_on_a_signal_all_programs_stop_in_their_own_way(tmp_path: Path) -> None:
     stopping, marks = asyncio.Event(), [tmp_path / "a", tmp_path / "b"]
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         running = group.create_task(supervise([polite(mark) for mark in marks], stopping))

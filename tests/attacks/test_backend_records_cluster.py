@@ -214,7 +214,7 @@ def test_a_backend_cannot_write_the_status_of_gangs_of_others(
         )
 
 
-def test_a_backend_cannot_say_what_core_says_of_its_own_gangs(
+def test_a_backend_cannot_report_what_core_reports_about_its_own_gangs(
     product: Cluster, home: str, taken_over: TakenOver
 ) -> None:
     Person(product, home).do("create", "-f", "-", input=podgang("w-0", "yunikorn"))

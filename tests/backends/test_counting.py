@@ -8,7 +8,7 @@ from shared_api.kube.pods import PodStatus
 from tests.backends.generic.samples import gang, going, pod
 
 
-def test_numbers_are_told_for_the_whole_and_for_each_group() -> None:
+def test_numbers_are_reported_for_the_whole_and_for_each_group() -> None:
     pods = [pod(f"prefill-{i}") for i in range(4)] + [pod("decode-0"), pod("decode-1")]
     found = count(gang(("prefill", 4, 4), ("decode", 4, 4)), pods)
     assert found.scheduled_text() == "6/8 pods scheduled (prefill 4/4, decode 2/4)"
@@ -16,7 +16,7 @@ def test_numbers_are_told_for_the_whole_and_for_each_group() -> None:
     assert not found.is_scheduled
 
 
-def test_a_gang_of_one_group_and_a_gang_that_is_complete_are_told_in_short() -> None:
+def test_a_gang_of_one_group_and_a_gang_that_is_complete_are_reported_in_short() -> None:
     found = count(gang(("a", 2, 2)), [pod("a-0")])
     assert found.scheduled_text() == "1/2 pods scheduled"
     both = [pod("a-0", ready=True), pod("b-0", ready=True)]
@@ -25,7 +25,7 @@ def test_a_gang_of_one_group_and_a_gang_that_is_complete_are_told_in_short() -> 
     assert (found.is_scheduled, found.is_ready) == (True, True)
 
 
-def test_of_many_groups_the_first_are_told() -> None:
+def test_of_many_groups_the_first_are_reported() -> None:
     groups = [(f"g{number}", 1, 0) for number in range(11)]
     text = count(gang(*groups), []).scheduled_text()
     assert text.endswith("g7 0/1, and 3 more groups)")

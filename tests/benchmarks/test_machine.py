@@ -27,7 +27,7 @@ def test_own_work_counts_as_ours() -> None:
 
 
 @pytest.mark.skipif(not STAT.exists(), reason="this system has no /proc")
-def test_each_phase_has_its_share_and_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_phase_has_its_share_and_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     phases = Phases()
     with phases.phase("idle"), phases.phase("inner"):
         pass

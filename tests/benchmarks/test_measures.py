@@ -57,7 +57,7 @@ def test_an_operator_is_at_rest_when_nothing_waits(line: str, *, at_rest: bool) 
     assert is_at_rest(RESTING + line) is at_rest
 
 
-def test_an_operator_that_says_nothing_is_not_at_rest() -> None:
+def test_an_operator_that_reports_nothing_is_not_at_rest() -> None:
     assert not is_at_rest("")
 
 

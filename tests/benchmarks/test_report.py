@@ -147,7 +147,7 @@ def test_flat_means_that_a_gang_costs_the_same_among_many() -> None:
     assert [row.value for row in core if row.unit == "x"] == [1, 1]
 
 
-def test_what_the_control_plane_took_more_is_told_beside_it() -> None:
+def test_what_the_control_plane_took_more_is_reported_beside_it() -> None:
     def took(**cpu: float) -> Deployed:
         start = dataclasses.replace(START, cluster_cpu={"etcd": 0.1, **cpu})
         return dataclasses.replace(product(DEFAULT).deployed, start=start)
@@ -165,7 +165,9 @@ def test_every_choice_is_found_by_its_name() -> None:
     }
 
 
-def test_cpu_is_also_told_in_writes_of_the_bare_client_which_a_busy_machine_leaves_alone() -> None:
+def test_cpu_is_also_reported_in_writes_of_the_bare_client_which_a_busy_machine_leaves_alone() -> (
+    None
+):
     rows = report(DEFAULT)
     core = rows["core's CPU per pod / bare client's CPU per write"]
     assert core.value == pytest.approx(4 / 0.8)

@@ -7,7 +7,7 @@ from shared_api.names import CONDITION_READY as READY
 from shared_api.names import CONDITION_SCHEDULED as SCHEDULED
 
 
-def test_the_last_pod_decides_and_the_first_status_that_says_so_answers() -> None:
+def test_the_last_pod_decides_and_the_first_status_that_reports_it_answers() -> None:
     seen = Sightings(pods_per_gang=2)
     seen.pod("g", "a", [SCHEDULED], 1.0)
     seen.pod("g", "a", [SCHEDULED], 2.0)

@@ -63,7 +63,7 @@ def test_a_chain_that_is_longer_than_can_be_checked_is_refused(contract: Contrac
     assert contract.refusal_of_create(shorter) == ""
 
 
-def test_what_is_not_said_is_defaulted_as_grove_does(contract: Contract) -> None:
+def test_what_is_not_reported_is_defaulted_as_grove_does(contract: Contract) -> None:
     cliques = [clique("a"), clique("b")]
     del cliques[0]["spec"]["replicas"]
     manifest = pod_clique_set(*cliques, podCliqueScalingGroups=[scaling_group("g", "b")])

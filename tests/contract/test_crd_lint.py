@@ -41,7 +41,7 @@ def test_every_field_is_described_in_a_sentence(kind: str) -> None:
     assert [path for path, text in texts.items() if not text.endswith(".") or "\n" in text] == []
 
 
-def test_every_list_says_how_it_is_merged() -> None:
+def test_every_list_reports_how_it_is_merged() -> None:
     lists = [n for n in all_nodes() if n.schema.get("type") == "array"]
     assert [n.path for n in lists if "x-kubernetes-list-type" not in n.schema] == []
 
@@ -96,7 +96,7 @@ def test_messages_of_rules_are_phrases_that_follow_a_path() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_person_reads_the_reason_first_and_the_age_last(kind: str) -> None:
+def test_a_user_reads_the_reason_first_and_the_age_last(kind: str) -> None:
     shown = [c["name"] for c in version(kind)["additionalPrinterColumns"] if not c.get("priority")]
     assert kind in PLAIN or "Reason" in shown[:2]
     assert shown[-1] == "Age"

@@ -53,7 +53,7 @@ def test_check_names_every_stale_file_and_the_remedy(
     )
 
 
-def test_writing_mends_what_check_complains_about(tmp_path: Path) -> None:
+def test_writing_repairs_what_check_complains_about(tmp_path: Path) -> None:
     (tmp_path / "leftover.grove.io.yaml").write_text("kind: Nothing\n")
     main(["--directory", str(tmp_path)])
     assert main(["--check", "--directory", str(tmp_path)]) == 0

@@ -29,7 +29,7 @@ NOTHING = PodPatch()
         (PodPatches(), NOTHING, NOTHING),
     ],
 )
-def test_a_surplus_pod_is_patched_as_a_member_unless_said_otherwise(
+def test_a_surplus_pod_is_patched_as_a_member_unless_reported_otherwise(
     patches: PodPatches, member: PodPatch, surplus: PodPatch
 ) -> None:
     assert patches.of_pod(1, 2) == member

@@ -108,7 +108,7 @@ HEADINGS = {
 
 
 @pytest.mark.parametrize("resource", HEADINGS)
-def test_kubectl_get_shows_what_a_person_wants(contract: Contract, resource: str) -> None:
+def test_kubectl_get_shows_what_a_user_wants(contract: Contract, resource: str) -> None:
     contract.store(pod_clique_set(clique("a"), name="shown"))
     contract.store(clique_object("shown", 3, 2))
     gang = pod_gang("shown-0-a", name="shown")

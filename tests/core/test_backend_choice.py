@@ -98,7 +98,7 @@ async def test_a_clique_that_names_no_scheduler_goes_with_the_others(
     await person.remove_backend("named")
 
 
-async def test_a_backend_that_may_schedule_pod_by_pod_takes_a_gang_and_says_so(
+async def test_a_backend_that_may_schedule_pod_by_pod_takes_a_gang_and_reports_it(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     plain = [names.CAPABILITY_PLAIN_SCHEDULING]

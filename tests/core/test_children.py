@@ -89,7 +89,7 @@ async def test_a_child_of_a_former_set_of_the_same_name_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("age", "is_told"), [(10, False), (31, True)], ids=["10s", "31s"])
-async def test_a_child_that_is_being_deleted_for_too_long_is_told_with_its_finalizers(
+async def test_a_child_that_is_being_deleted_for_too_long_is_reported_with_its_finalizers(
     age: int, is_told: bool
 ) -> None:
     scene = Scene()

@@ -24,7 +24,7 @@ def test_a_released_gang_gets_an_answer_of_its_own() -> None:
     assert not released.ok
 
 
-def test_a_set_that_asks_for_another_backend_is_asked_anew() -> None:
+def test_a_set_that_asks_for_another_backend_is_asked_again() -> None:
     scene = Scene()
     assert scene.view.choice(scene.set, None, released=False).ok
     annotations = {names.ANNOTATION_SCHEDULER_BACKEND: "other"}

@@ -139,7 +139,7 @@ async def test_an_evicted_pod_is_replaced_alone_and_the_time_is_measured(stage: 
     await stage.remove("evict")
 
 
-async def test_a_pod_that_is_taken_again_and_again_is_replaced_later_and_says_so(
+async def test_a_pod_that_is_taken_again_and_again_is_replaced_later_and_reports_it(
     stage: Stage,
 ) -> None:
     await begin(stage, "again")

@@ -43,7 +43,7 @@ class Interrupted(Client):
             await super().delete(resource, *arguments, **options)
 
 
-async def test_pods_without_their_fields_that_an_operator_left_behind_are_taken_away_and_told_of(
+async def test_pods_without_their_fields_that_an_operator_left_behind_are_removed_and_reported(
     gangless: Cluster, somebody: Onlooker
 ) -> None:
     backend = StandIn(somebody.client, "default", preparation=PREPARATION)
@@ -62,7 +62,7 @@ async def test_pods_without_their_fields_that_an_operator_left_behind_are_taken_
             assert operator.writes.refused["patch", PODS.plural] == 0, "nor tried"
 
 
-async def test_a_field_that_the_server_drops_is_told_and_its_pod_is_not_kept(
+async def test_a_field_that_the_server_drops_is_reported_and_its_pod_is_not_kept(
     gangless: Cluster, somebody: Onlooker
 ) -> None:
     backend = StandIn(somebody.client, "default", preparation=PREPARATION)

@@ -77,7 +77,7 @@ async def test_pods_of_others_with_our_labels_are_neither_counted_nor_touched(
         assert len(references) == 3
 
 
-async def test_a_name_that_a_stranger_has_is_told_and_taken_once_it_is_free(
+async def test_a_name_that_a_foreign_object_has_is_reported_and_taken_once_it_is_free(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     theirs = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w-0"}}
@@ -225,7 +225,7 @@ async def test_deleting_a_set_takes_everything_with_it_and_no_write_of_ours(
         assert op.writes.total() == before
 
 
-async def test_a_child_that_somebody_deletes_or_bends_is_mended(
+async def test_a_child_that_a_user_deletes_or_changes_is_repaired(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     async with StandIn(person.client, "default").serving(), running_operator(core_cluster):
@@ -249,7 +249,7 @@ async def test_a_child_that_somebody_deletes_or_bends_is_mended(
         )
 
 
-async def test_a_pod_of_another_under_a_name_that_we_need_is_told_and_waited_for(
+async def test_a_pod_of_another_under_a_name_that_we_need_is_reported_and_waited_for(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     def says(gang: LooseObject) -> Object | None:

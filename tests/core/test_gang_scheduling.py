@@ -20,7 +20,7 @@ def workload() -> Object:
     return pcs("w", *cliques, podCliqueScalingGroups=[group])
 
 
-async def test_gs1_all_pods_of_a_gang_wait_until_there_is_room_for_all(
+async def test_gs1_all_pods_of_a_gang_wait_until_there_is_capacity_for_all(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     await rooms.open(9)
@@ -32,7 +32,7 @@ async def test_gs1_all_pods_of_a_gang_wait_until_there_is_room_for_all(
         await until_running(person, 10, of=10)
 
 
-async def test_gs2_gs3_and_gs4_copies_and_replicas_that_are_added_come_as_gangs_of_their_own(
+async def test_gs2_gs3_and_gs4_added_replicas_of_set_and_group_are_gangs_of_their_own(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     await rooms.open(13)
@@ -54,7 +54,7 @@ async def test_gs2_gs3_and_gs4_copies_and_replicas_that_are_added_come_as_gangs_
         await until_running(person, 28, of=28)
 
 
-async def test_gs8_a_group_that_is_scaled_before_there_is_room_starts_with_its_base(
+async def test_gs8_a_group_that_is_scaled_before_there_is_capacity_starts_with_its_base(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     await rooms.open(0)

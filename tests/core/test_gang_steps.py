@@ -26,7 +26,7 @@ class Stage(Scene):
         self.has_pod(1)
 
 
-async def test_a_complete_gang_gets_its_references_and_then_says_that_it_has_them() -> None:
+async def test_a_complete_gang_gets_its_references_and_then_reports_that_it_has_them() -> None:
     stage = Stage()
     await stage.reconciler.reconcile(GANG)
     first, second = stage.client.writes
@@ -37,7 +37,7 @@ async def test_a_complete_gang_gets_its_references_and_then_says_that_it_has_the
     assert said[names.CONDITION_INITIALIZED] == "True"
 
 
-async def test_a_gang_whose_references_were_not_taken_says_nothing() -> None:
+async def test_a_gang_whose_references_were_not_taken_reports_nothing() -> None:
     stage = Stage()
 
     def refuse(write: Write) -> KubeError | None:

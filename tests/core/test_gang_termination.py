@@ -126,7 +126,7 @@ async def test_only_what_leaves_the_minimum_unmet_counts(stage: Stage) -> None:
     await stage.remove("gt3")
 
 
-async def test_a_copy_is_made_anew_alone_while_enough_others_are_left(stage: Stage) -> None:
+async def test_a_replica_is_recreated_alone_while_enough_others_are_left(stage: Stage) -> None:
     before = await begin(stage, "gt5", 8, cliques=LENIENT, groups=[COPIES])
     await sicken(stage, "gt5-0-sg-1-b", "0")
     await stage.until(
@@ -140,7 +140,7 @@ async def test_a_copy_is_made_anew_alone_while_enough_others_are_left(stage: Sta
     await stage.remove("gt5")
 
 
-async def test_a_group_with_too_few_copies_takes_the_replica_with_it(stage: Stage) -> None:
+async def test_a_group_with_too_few_replicas_takes_the_replica_with_it(stage: Stage) -> None:
     before = await begin(stage, "gt4", 8, cliques=LENIENT, groups=[COPIES])
     await sicken(stage, "gt4-0-sg-0-b", "0")
     await sicken(stage, "gt4-0-sg-1-b", "0")

@@ -76,7 +76,7 @@ def test_a_new_gang_waits_for_its_pods() -> None:
     assert stage.due() == GANG
 
 
-def test_what_a_backend_says_of_a_gang_that_gets_its_first_pods_is_no_news_yet() -> None:
+def test_what_a_backend_reports_about_a_gang_that_gets_its_first_pods_is_no_news_yet() -> None:
     stage = Stage()
     stage.settle()
     stage.has_pod(0)
@@ -88,7 +88,7 @@ def test_what_a_backend_says_of_a_gang_that_gets_its_first_pods_is_no_news_yet()
     assert stage.due() == GANG, "its pods are all there"
 
 
-def test_a_new_gang_that_no_backend_can_serve_says_so_at_once() -> None:
+def test_a_new_gang_that_no_backend_can_serve_reports_it_at_once() -> None:
     stage = Stage(capabilities=[])
     stage.has_gang()
     assert stage.due() == GANG
@@ -139,7 +139,7 @@ def test_a_gate_of_another_that_goes_before_ours_is_news_and_ours_is_still_expec
         assert not stage.affects(held, free)
 
 
-def test_a_gate_that_we_lift_is_news_where_the_gang_says_that_it_is_released() -> None:
+def test_a_gate_that_we_remove_is_news_where_the_gang_reports_that_it_is_released() -> None:
     stage = Stage()
     stage.has_gang(stage.gang_of(conditions=[condition(names.CONDITION_RELEASED, "False")]))
     held, free = stage.pod(0, GATED), stage.pod(0, RELEASED)
@@ -189,7 +189,7 @@ def test_what_the_reconciler_writes_itself_is_no_news() -> None:
     assert stage.due() is None
 
 
-def test_a_condition_of_core_that_somebody_else_writes_is_news() -> None:
+def test_a_condition_of_core_that_another_client_writes_is_news() -> None:
     stage = Stage()
     stage.settle(condition(names.CONDITION_INITIALIZED), pods=2)
     other = condition(names.CONDITION_INITIALIZED, reason="Other")
@@ -197,7 +197,7 @@ def test_a_condition_of_core_that_somebody_else_writes_is_news() -> None:
     assert stage.due() == GANG
 
 
-def test_what_the_backend_says_of_a_gang_that_has_its_pods_is_news() -> None:
+def test_what_the_backend_reports_about_a_gang_that_has_its_pods_is_news() -> None:
     stage = Stage()
     stage.settle(pods=2)
     pods = ("w-0-a-0", "w-0-a-1")
@@ -220,7 +220,7 @@ def test_what_is_taken_from_a_gang_is_news() -> None:
     assert stage.due() == GANG
 
 
-def test_a_gang_that_says_that_it_is_held_looks_whether_it_still_is() -> None:
+def test_a_gang_that_reports_that_it_is_gated_looks_whether_it_still_is() -> None:
     stage = Stage()
     stage.settle(pods=2)
     held = condition(names.CONDITION_RELEASED, "False")

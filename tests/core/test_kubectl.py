@@ -32,7 +32,7 @@ async def shown(
     return {name: dict(zip(headings, cells, strict=True)) for name, cells in rows.items()}
 
 
-async def test_get_tells_who_waits_for_what_and_wide_tells_the_numbers(
+async def test_get_reports_who_waits_for_what_and_wide_reports_the_numbers(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     mortal = {names.ANNOTATION_SCHEDULER_BACKEND: "mortal"}

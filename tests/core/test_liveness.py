@@ -104,7 +104,7 @@ class Judge:
         return condition["status"], condition["message"], result.requeue_after if result else None
 
 
-async def test_a_lease_is_good_for_as_long_as_it_says_from_when_we_saw_it() -> None:
+async def test_a_lease_is_valid_for_its_duration_from_when_we_saw_it() -> None:
     judge = Judge()
     judge.renew(20)
     judge.pass_to(1.0)
@@ -135,7 +135,7 @@ async def test_a_record_without_a_lease_is_never_alive(said: str | None) -> None
     assert await judge.verdict() == ("False", message, None)
 
 
-async def test_a_record_that_core_does_not_accept_says_so_whatever_its_lease() -> None:
+async def test_a_record_that_core_does_not_accept_reports_it_whatever_its_lease() -> None:
     judge = Judge(accepted=("kai", "default"))
     judge.renew(20)
     assert await judge.verdict() == (
@@ -146,7 +146,7 @@ async def test_a_record_that_core_does_not_accept_says_so_whatever_its_lease() -
 
 
 @pytest.mark.parametrize("said", ["True", "False"])
-async def test_right_after_a_start_what_was_said_before_stands(said: str) -> None:
+async def test_right_after_a_start_what_was_reported_before_stands(said: str) -> None:
     judge = Judge(said=said)
     status, _, look_again = await judge.verdict()
     assert (status, look_again) == (said, 3.0)
@@ -165,7 +165,9 @@ async def test_a_lease_that_is_given_back_or_gone_ends_at_once() -> None:
 
 
 @pytest.mark.parametrize("said", ["True", "False"])
-async def test_while_the_watch_of_leases_is_broken_what_was_said_before_stands(said: str) -> None:
+async def test_while_the_watch_of_leases_is_broken_what_was_reported_before_stands(
+    said: str,
+) -> None:
     judge = Judge(said=said)
     judge.watch.broke("ConnectionLost")
     for judge.time in (5.0, 30.0, 300.0):

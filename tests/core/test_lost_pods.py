@@ -136,7 +136,7 @@ def test_a_pod_that_is_lost_after_its_deletion_has_failed_is_lost() -> None:
     assert leader.total(LOST) == 1
 
 
-def test_a_process_that_does_not_lead_counts_nothing_and_tells_nothing() -> None:
+def test_a_process_that_does_not_lead_counts_nothing_and_reports_nothing() -> None:
     standby = Process(leads=False)
     standby.see("p", READY)
     standby.see("p", FAILED)

@@ -26,7 +26,7 @@ def workload() -> Object:
     return pcs("w", *cliques, podCliqueScalingGroups=[group])
 
 
-async def test_gs5_gs6_and_gs7_the_minimum_of_each_gang_runs_first_and_the_rest_as_room_comes(
+async def test_gs5_gs6_and_gs7_the_minimum_of_each_gang_runs_first_and_the_rest_as_capacity_comes(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     await rooms.open(3)
@@ -48,7 +48,7 @@ async def test_gs5_gs6_and_gs7_the_minimum_of_each_gang_runs_first_and_the_rest_
         await until_running(person, 14, of=14)
 
 
-async def test_gs9_gs11_and_gs12_replicas_and_copies_are_added_up_to_28_pods(
+async def test_gs9_gs11_and_gs12_replicas_of_set_and_group_are_added_up_to_28_pods(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     await rooms.open(10)
@@ -70,7 +70,7 @@ async def test_gs9_gs11_and_gs12_replicas_and_copies_are_added_up_to_28_pods(
         assert running_of(person, *BASE) == [2, 1, 3], "the base gang lost nothing"
 
 
-async def test_gs10_replicas_that_were_added_before_there_is_room_share_what_comes(
+async def test_gs10_replicas_that_were_added_before_there_is_capacity_share_what_comes(
     core_cluster: Cluster, person: Onlooker, rooms: Rooms
 ) -> None:
     await rooms.open(0)

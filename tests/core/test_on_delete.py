@@ -143,7 +143,7 @@ async def test_a_clique_of_a_group_that_did_not_change_stays_updated(stage: Stag
     await stage.remove("od4")
 
 
-async def test_a_pod_moves_to_another_node_when_the_user_says_so(stage: Stage) -> None:
+async def test_a_pod_moves_to_another_node_when_the_user_requests_it(stage: Stage) -> None:
     await begin(stage, workload("od8", cliques=[clique("a", 2)], groups=[]), 2)
     selector = {"kubernetes.io/hostname": "node-5"}
     await stage.change("od8", [set_mark(clique("a", 2), "2", nodeSelector=selector)])

@@ -89,7 +89,7 @@ def reconciles(operator: Operator, resource: Resource) -> float:
     ],
     ids=lambda value: getattr(value, "plural", None) or value.__name__,
 )
-async def test_a_status_that_somebody_else_changes_is_written_again(
+async def test_a_status_that_another_client_changes_is_written_again(
     core_cluster: Cluster,
     person: Onlooker,
     resource: Resource,

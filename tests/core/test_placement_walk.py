@@ -174,7 +174,7 @@ async def test_a_gang_goes_only_when_what_its_backend_wrote_is_gone(
         assert backend_of(person) == "other"
 
 
-async def test_a_gang_with_a_bound_pod_stays_whatever_its_policy_says(
+async def test_a_gang_with_a_bound_pod_stays_whatever_its_policy_allows(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     async with two(person), running_operator(core_cluster) as operator:
@@ -193,7 +193,7 @@ async def test_a_gang_with_a_bound_pod_stays_whatever_its_policy_says(
         assert "deadline" not in person.one(GANGS, "w-0").status["placement"]
 
 
-async def test_residency_that_leaves_no_backend_is_said_with_a_sentence_for_each(
+async def test_residency_that_leaves_no_backend_is_reported_with_a_sentence_for_each(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     async with two(person, location={"region": "us-east"}), running_operator(core_cluster):

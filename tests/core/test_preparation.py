@@ -26,7 +26,7 @@ def static(**patch: Object) -> Object:
     return {"mode": "Static", "members": patch}
 
 
-async def test_members_and_surplus_get_what_the_record_says(
+async def test_members_and_surplus_get_what_the_record_names(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     preparation = {
@@ -101,7 +101,7 @@ async def test_gates_of_others_are_left_alone(core_cluster: Cluster, person: Onl
         await person.until_ready(2)
 
 
-async def test_a_field_that_the_server_does_not_know_is_told_with_its_name(
+async def test_a_field_that_the_server_does_not_know_is_reported_with_its_name(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     # The server knows workloadRef of Kubernetes 1.35 no more.
@@ -118,7 +118,7 @@ async def test_a_field_that_the_server_does_not_know_is_told_with_its_name(
         assert operator.writes.seen["post", PODS.plural] == 0
 
 
-async def test_surplus_waits_for_the_minimum_where_the_record_says_so(
+async def test_surplus_waits_for_the_minimum_where_the_record_requires_it(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     rules = {"surplus": "AfterScheduled"}
@@ -136,7 +136,7 @@ async def test_surplus_waits_for_the_minimum_where_the_record_says_so(
             core_cluster.kubectl("label", "node", "node-1", "example.com/room-")
 
 
-async def test_a_pod_that_the_server_refuses_is_told_with_its_words(
+async def test_a_pod_that_the_server_refuses_is_reported_with_its_message(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     broken = {"restartPolicy": "Sometimes"}

@@ -30,7 +30,7 @@ def uids(person: Onlooker, podclique: str) -> set[str]:
     return {pod.metadata.uid for pod in person.pods_of(podclique).values()}
 
 
-async def test_held_pods_follow_a_gang_that_somebody_deleted(
+async def test_gated_pods_follow_a_gang_that_somebody_deleted(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     async with running_operator(core_cluster):
@@ -112,7 +112,7 @@ async def test_running_pods_stay_when_somebody_deletes_their_gang(
         assert len(person.history) == 2
 
 
-async def test_held_pods_follow_a_record_that_says_other_things_and_released_ones_do_not(
+async def test_gated_pods_follow_a_changed_record_and_released_ones_do_not(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     # As of a backend that finds its scheduler's API only after it has registered. Of the one

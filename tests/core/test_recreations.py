@@ -29,7 +29,7 @@ def test_the_first_time_costs_nothing_and_every_next_one_twice_as_much() -> None
     assert recreations.wait(OTHER) == 0
 
 
-def test_the_wait_passes_and_is_over_for_good_once_the_gang_is_placed() -> None:
+def test_the_wait_passes_and_is_over_for_good_once_the_gang_is_scheduled() -> None:
     hands = Hands()
     recreations = Recreations(replace(SYSTEM, monotonic=hands))
     for _ in range(3):

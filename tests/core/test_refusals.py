@@ -32,7 +32,7 @@ def has_no_errors(person: Onlooker, kind: Resource, name: str) -> bool:
     return "lastErrors" not in person.one(kind, name).status
 
 
-async def test_a_gang_that_is_refused_is_told_of_until_the_set_is_changed(
+async def test_a_gang_that_is_refused_is_reported_until_the_set_is_changed(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     urgent = "system-cluster-critical"
@@ -60,7 +60,7 @@ async def test_a_gang_that_is_refused_is_told_of_until_the_set_is_changed(
     ],
     ids=["service", "podcliques", "references"],
 )
-async def test_what_is_forbidden_is_told_of_until_it_is_permitted(
+async def test_what_is_forbidden_is_reported_until_it_is_permitted(
     core_cluster: Cluster, person: Onlooker, kind: Resource, operation: str, about: str
 ) -> None:
     group = {"name": "s", "cliqueNames": ["b"], "replicas": 1}
@@ -74,7 +74,7 @@ async def test_what_is_forbidden_is_told_of_until_it_is_permitted(
         await person.until(lambda: holds(person.get(SETS, "w"), "Ready"))
 
 
-async def test_what_only_a_scaling_group_is_refused_is_told_of_by_the_set(
+async def test_what_only_a_scaling_group_is_refused_is_reported_by_the_set(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     group = {"name": "s", "cliqueNames": ["b"], "replicas": 1}

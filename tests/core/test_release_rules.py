@@ -95,7 +95,7 @@ async def test_where_programs_come_before_the_release_acceptance_is_not_enough(
             await person.until_ready(2)
 
 
-async def test_a_gang_that_loses_a_member_before_it_is_placed_is_recreated_where_told(
+async def test_a_gang_that_loses_a_member_before_it_is_scheduled_is_recreated_where_required(
     core_cluster: Cluster, person: Onlooker, place: Place
 ) -> None:
     rules = {"memberLost": "RecreateGang"}
@@ -137,7 +137,7 @@ async def test_a_gang_that_loses_a_member_before_it_is_placed_is_recreated_where
         assert (now["1"], now["2"]) == (placed["1"], placed["2"])
 
 
-async def test_members_that_are_made_anew_are_told_from_the_former_ones(
+async def test_members_that_are_recreated_are_distinguished_from_the_former_ones(
     core_cluster: Cluster, person: Onlooker, place: Place
 ) -> None:
     app = "example.com/app"
@@ -193,7 +193,7 @@ async def test_members_that_are_made_anew_are_told_from_the_former_ones(
         assert is_counted(2)
 
 
-async def test_a_lost_member_is_only_replaced_where_nothing_else_is_told(
+async def test_a_lost_member_is_only_replaced_where_nothing_else_is_required(
     core_cluster: Cluster, person: Onlooker, place: Place
 ) -> None:
     async with StandIn(person.client, "default").serving(), running_operator(core_cluster):

@@ -130,7 +130,7 @@ def test_losses_go_with_their_podclique() -> None:
     assert world.left(0) == {}
 
 
-def test_the_wait_is_told_with_its_cause_and_its_end() -> None:
+def test_the_wait_is_reported_with_its_cause_and_its_end() -> None:
     world = World()
     for _ in range(3):
         world.loses()

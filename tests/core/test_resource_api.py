@@ -42,7 +42,7 @@ def sharing_set() -> Object:
     )
 
 
-async def test_on_a_server_without_claims_a_set_that_shares_them_says_so_and_others_are_made(
+async def test_on_a_server_without_claims_a_set_that_shares_them_reports_it_and_others_are_made(
     without_claims: Cluster, somebody: Onlooker
 ) -> None:
     def stalled() -> Any:

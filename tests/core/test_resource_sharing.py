@@ -153,7 +153,7 @@ async def test_claims_of_all_levels_are_allocated_and_follow_sizes(stage: Stage)
     await stage.until(lambda: all(person.get(RESOURCE_CLAIMS, name) is None for name in more))
 
 
-async def test_a_claim_that_is_deleted_or_relabelled_is_mended(stage: Stage) -> None:
+async def test_a_claim_that_is_deleted_or_relabelled_is_repaired(stage: Stage) -> None:
     person = stage.person
     one = clique("a", 1)
     one["resourceSharing"] = [shared("y", PER)]
@@ -185,7 +185,7 @@ async def test_a_claim_that_is_deleted_or_relabelled_is_mended(stage: Stage) -> 
     await stage.remove("mend")
 
 
-async def test_a_set_whose_template_is_missing_waits_for_it_and_says_so(stage: Stage) -> None:
+async def test_a_set_whose_template_is_missing_waits_for_it_and_reports_it(stage: Stage) -> None:
     person = stage.person
     await person.create(pcs("late", clique("a", 1), resourceSharing=[shared("later", ALL)]))
     await stage.until(
@@ -211,7 +211,7 @@ async def test_a_set_whose_template_is_missing_waits_for_it_and_says_so(stage: S
     await stage.remove("late")
 
 
-async def test_a_claim_that_the_server_refuses_is_told_of(stage: Stage) -> None:
+async def test_a_claim_that_the_server_refuses_is_reported(stage: Stage) -> None:
     person = stage.person
     wrong: Object = {"spec": {"devices": {"requests": [{"name": "one"}]}}}
     await person.create(

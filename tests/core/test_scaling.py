@@ -32,7 +32,7 @@ async def test_a_set_is_scaled_up_and_down(core_cluster: Cluster, person: Onlook
         await person.until(lambda: person.one(SETS, "w").status.get("availableReplicas") == 1)
 
 
-async def test_the_pods_of_copies_that_go_do_not_wait_for_the_garbage_collector(
+async def test_the_pods_of_replicas_that_go_do_not_wait_for_the_garbage_collector(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     group = {"name": "s", "cliqueNames": ["b"], "replicas": 2, "minAvailable": 1}

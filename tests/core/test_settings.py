@@ -37,14 +37,14 @@ def test_keys_are_those_of_the_page() -> None:
         ("{", "not YAML: "),
     ],
 )
-def test_a_mistake_is_told_with_its_path_in_one_line(text: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_path_in_one_line(text: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         parse(text)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(SettingsError, match=r"logging\.format.*; server\.port"):
         parse("server: {port: -1}\nlogging: {format: xml}")
 
@@ -78,7 +78,7 @@ def test_the_deployed_settings_are_valid() -> None:
     load(ROOT / "deploy" / "core" / "settings.yaml")
 
 
-def test_every_setting_says_what_it_is_for() -> None:
+def test_every_setting_reports_what_it_is_for() -> None:
     for section in CoreSettings.model_fields.values():
         assert section.description
         for field in getattr(section.annotation, "model_fields", {}).values():

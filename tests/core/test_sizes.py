@@ -27,7 +27,9 @@ from tests.plan.samples import clique as sample
 from tests.runtime.writes import Write
 
 
-async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_says_why() -> None:
+async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_reports_why() -> (
+    None
+):
     scene = Scene()
     applier = Applier(scene.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
     reconciler = PodCliqueReconciler(scene.context, applier)
@@ -47,7 +49,7 @@ async def test_a_clique_that_was_stored_larger_than_any_may_be_gets_no_pods_and_
     assert scene.client.writes == []
 
 
-async def test_manifests_of_a_large_set_are_never_held_at_once() -> None:
+async def test_manifests_of_a_large_set_are_never_all_in_memory() -> None:
     scene = Scene()
     applier = Applier(scene.client, names.FIELD_MANAGER_CORE, PendingWrites(), Telemetry())
     request: Object = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}

@@ -50,21 +50,21 @@ async def test_progress_in_a_crowd_is_put_off() -> None:
     assert await stage.tells()
 
 
-async def test_progress_of_one_alone_is_told() -> None:
+async def test_progress_of_one_alone_is_reported() -> None:
     stage = Stage(crowd=0)
     assert not await stage.tells()
     stage.time += 0.2
     assert await stage.tells()
 
 
-async def test_readiness_is_told_in_any_crowd() -> None:
+async def test_readiness_is_reported_in_any_crowd() -> None:
     stage = Stage()
     stage.has_pod(0, READY)
     stage.has_pod(1, READY)
     assert await stage.tells()
 
 
-async def test_a_loss_is_told_in_any_crowd() -> None:
+async def test_a_loss_is_reported_in_any_crowd() -> None:
     stage = Stage()
     stage.clique = stage.clique.model_validate(
         {
@@ -77,13 +77,13 @@ async def test_a_loss_is_told_in_any_crowd() -> None:
     assert await stage.tells()
 
 
-async def test_a_problem_is_told_in_any_crowd() -> None:
+async def test_a_problem_is_reported_in_any_crowd() -> None:
     stage = Stage()
     stage.context.report_problem(stage.clique, Blocker(BlockingReason.PODS_REFUSED, "no quota"))
     assert await stage.tells()
 
 
-async def test_a_change_of_the_podclique_is_told_in_any_crowd() -> None:
+async def test_a_change_of_the_podclique_is_reported_in_any_crowd() -> None:
     stage = Stage()
     stage.clique = stage.clique.model_validate(
         {**stage.clique.manifest(), "status": {"observedGeneration": 3, "conditions": []}}

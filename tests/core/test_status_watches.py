@@ -38,7 +38,7 @@ class Stage(Scene):
         return key is not None
 
 
-def test_the_pod_that_makes_a_podclique_ready_is_told_soon() -> None:
+def test_the_pod_that_makes_a_podclique_ready_is_reported_soon() -> None:
     stage = Stage()
     stage.has_pod(0, READY)
     stage.has_pod(1, READY)
@@ -52,7 +52,7 @@ def test_a_pod_that_is_ready_before_the_others_is_mere_progress() -> None:
     assert stage.due_after(1.5 * PROGRESS)
 
 
-def test_a_pod_that_serves_no_longer_is_told_soon() -> None:
+def test_a_pod_that_serves_no_longer_is_reported_soon() -> None:
     stage = Stage()
     stage.has_pod(0, READY)
     stage.has_pod(1, READY)
@@ -70,7 +70,7 @@ def test_a_pod_on_its_way_is_mere_progress() -> None:
     assert stage.due_after(1.5 * PROGRESS)
 
 
-def test_progress_of_one_that_was_put_off_wakes_nobody_and_readiness_does() -> None:
+def test_progress_of_one_that_was_put_off_reconciles_nothing_and_readiness_does() -> None:
     stage = Stage()
     assert stage.postponed.remaining(KEY) > 0
     stage.has_pod(0, READY)

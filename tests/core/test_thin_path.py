@@ -46,7 +46,7 @@ async def test_a_gang_forms_is_released_and_runs(core_cluster: Cluster, person: 
         assert condition(person.get(SETS, "w"), "Ready")["message"] == "1/1 replicas available"
 
 
-async def test_pods_are_held_until_the_backend_has_programmed_the_gang(
+async def test_pods_are_gated_until_the_backend_has_programmed_the_gang(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     silent = StandIn(person.client, "default", says=lambda gang: None)

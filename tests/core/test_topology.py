@@ -91,7 +91,7 @@ async def test_what_is_required_waits_for_its_binding_and_starts_when_it_comes(
         assert operator.metric("grove_gangs_blocked", reason="ClusterTopologyNotFound") == 0
 
 
-async def test_a_part_that_requires_more_room_than_the_whole_waits(
+async def test_a_part_that_requires_more_capacity_than_the_whole_waits(
     core_cluster: Cluster, person: Onlooker, bindings: Bindings
 ) -> None:
     net = bindings.name("net")
@@ -164,7 +164,7 @@ def assert_untouched(person: Onlooker, before: LooseObject, pods: set[str]) -> N
     assert pods <= {pod.metadata.uid for pod in person.pods}
 
 
-async def test_a_gang_that_is_not_released_is_made_anew_for_the_levels_as_they_are_now(
+async def test_a_gang_that_is_not_released_is_recreated_for_the_levels_as_they_are_now(
     core_cluster: Cluster, person: Onlooker, bindings: Bindings
 ) -> None:
     net = bindings.name("net")
@@ -243,7 +243,7 @@ async def test_a_backend_without_the_capability_is_not_given_what_is_required(
         assert all(map(gates, person.pods))
 
 
-async def test_preferences_never_hold_a_gang_and_are_told_when_nobody_looks_at_them(
+async def test_preferences_never_hold_a_gang_and_are_reported_when_nobody_looks_at_them(
     core_cluster: Cluster, person: Onlooker, bindings: Bindings
 ) -> None:
     net = bindings.name("net")

@@ -100,7 +100,7 @@ async def test_other_refusals_constrain_nobody(words: str) -> None:
     assert words in stage.told
 
 
-async def test_a_gang_that_is_refused_for_good_gives_back_its_pods_and_says_why() -> None:
+async def test_a_gang_that_is_refused_for_good_gives_back_its_pods_and_reports_why() -> None:
     stage = Stage()
     stage.has_pod(0)
     stage.constrained(turn=GANG)

@@ -45,7 +45,7 @@ def backend(available: str, **spec: object) -> Applied[SchedulerBackend]:
     return applied(SchedulerBackend)(SchedulerBackend.model_validate(manifest), {})
 
 
-def test_a_podclique_is_woken_when_a_pod_is_lost_and_not_on_its_way() -> None:
+def test_a_podclique_is_reconciled_when_a_pod_is_lost_and_not_on_its_way() -> None:
     assert not predicates.pod_ended_or_drifted(None, HELD)
     assert not predicates.pod_ended_or_drifted(HELD, FREE)
     assert not predicates.pod_ended_or_drifted(BOUND, READY)
@@ -53,7 +53,7 @@ def test_a_podclique_is_woken_when_a_pod_is_lost_and_not_on_its_way() -> None:
     assert predicates.pod_ended_or_drifted(READY, None)
 
 
-def test_a_gang_is_woken_by_what_brings_it_further_and_not_by_readiness() -> None:
+def test_a_gang_is_reconciled_by_what_brings_it_further_and_not_by_readiness() -> None:
     assert predicates.pod_progressed(None, HELD)
     assert predicates.pod_progressed(HELD, FREE)
     assert predicates.pod_progressed(FREE, BOUND)
@@ -78,7 +78,7 @@ def test_marks_of_others_on_a_pod_are_no_news_and_ours_are() -> None:
     assert predicates.pod_progressed(HELD, drifted)
 
 
-def test_readiness_that_comes_or_goes_is_told_soon() -> None:
+def test_readiness_that_comes_or_goes_is_reported_soon() -> None:
     assert predicates.readiness_changed(BOUND, READY)
     assert predicates.readiness_changed(READY, FAILED)
     assert predicates.readiness_changed(READY, None)
@@ -136,7 +136,7 @@ def autoscaler(applied_by_core: bytes, current: int = 0) -> Applied[Autoscaler]:
     return applied(Autoscaler)(value, {(names.FIELD_MANAGER_CORE, ""): applied_by_core})
 
 
-def test_a_set_mends_its_autoscalers_and_does_not_hear_of_what_they_measure() -> None:
+def test_a_set_repairs_its_autoscalers_and_does_not_hear_of_what_they_measure() -> None:
     asis = autoscaler(b"as core applied it")
     assert not predicates.autoscaler_drifted(None, asis)
     assert not predicates.autoscaler_drifted(asis, autoscaler(b"as core applied it", current=3))

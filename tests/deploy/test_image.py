@@ -68,7 +68,7 @@ def test_the_bill_of_materials_lists_the_packages_of_the_base(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("program", [*PROGRAMS, "local_cluster"])
-def test_every_program_tells_its_version(program: str) -> None:
+def test_every_program_reports_its_version(program: str) -> None:
     assert _python("-m", program, "--version").strip() == metadata.version("podgang")
 
 

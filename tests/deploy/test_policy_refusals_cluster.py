@@ -65,9 +65,7 @@ def test_what_core_makes_is_changed_by_core_alone(policed: Cluster, space: str) 
         core.do(*words)
 
 
-def test_gates_and_labels_of_pods_are_lifted_and_bent_by_core_alone(
-    policed: Cluster, space: str
-) -> None:
+def test_only_core_removes_gates_and_changes_labels_of_pods(policed: Cluster, space: str) -> None:
     core, alice = Person(policed, space), Person(policed, space, "alice").empowered()
     held = pod("p", "example.com/other", names.GATE_PODGANG)
     assert alice.refusal("create", "-f", "-", input=held) == f"pod p{_FOR_CORE}"

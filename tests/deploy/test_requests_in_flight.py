@@ -19,7 +19,7 @@ async def _unread(_: bool) -> Configuration:
     raise _EndOfTestError
 
 
-async def test_as_many_requests_are_in_flight_as_the_settings_say(
+async def test_as_many_requests_are_in_flight_as_the_settings_allow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     allowed: list[int] = []

@@ -6,14 +6,14 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "scheduler is enabled": ("test_an_unknown_backend_is_named_with_those_that_are_known",),
     "topology binding exists, domain is one of its levels, child is narrower than its parent": (
         "test_what_is_required_waits_for_its_binding_and_starts_when_it_comes",
-        "test_a_part_that_requires_more_room_than_the_whole_waits",
+        "test_a_part_that_requires_more_capacity_than_the_whole_waits",
     ),
     "topology-aware scheduling is on": (
         "test_a_backend_without_the_capability_is_not_given_what_is_required",
     ),
     "the scheduler can do topology": (
         "test_a_backend_without_the_capability_is_not_given_what_is_required",
-        "test_preferences_never_hold_a_gang_and_are_told_when_nobody_looks_at_them",
+        "test_preferences_never_hold_a_gang_and_are_reported_when_nobody_looks_at_them",
     ),
     "`grove.io/mnnvl-group` on the PodCliqueSet itself": (
         "test_the_annotation_of_a_set_is_checked_and_fixed",
@@ -22,7 +22,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "scheduler of a topology binding is topology-aware": ("test_every_condition_is_explained",),
     "cliques name different queues": ("test_each_scheduler_refuses_queues_that_differ",),
     "queue of KAI or Volcano exists": (
-        "test_a_gang_waits_for_its_queue_and_says_so",
+        "test_a_gang_waits_for_its_queue_and_reports_it",
         "test_a_gang_waits_for_its_queue_and_one_of_an_impossible_name_is_refused",
     ),
     "only the operator changes managed objects": ("test_what_core_makes_is_changed_by_core_alone",),
@@ -36,7 +36,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_lists_of_a_pod_spec_are_merged_as_they_were_before_they_were_declared",
     ),
     "`restartPolicy`, `terminationGracePeriodSeconds`": (
-        "test_what_is_not_said_is_defaulted_as_grove_does",
+        "test_what_is_not_reported_is_defaulted_as_grove_does",
     ),
     "`replicas` of a clique absent": ("test_defaults",),
     "`replicas: 0` of a clique": ("test_refuses_a_set_with",),
@@ -45,7 +45,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_an_autoscaler_is_labelled_owned_and_aimed_as_in_grove",
     ),
     "`terminationDelay`": ("test_durations_are_read_as_go_writes_them", "test_defaults"),
-    "`headlessServiceConfig: {}`": ("test_what_is_not_said_is_defaulted_as_grove_does",),
+    "`headlessServiceConfig: {}`": ("test_what_is_not_reported_is_defaulted_as_grove_does",),
     "names": ("test_refuses_a_set_with",),
     "two cliques whose full names are one, such as `s-0-b` beside `b` in scaling group `s`": (
         "test_cliques_that_would_share_a_name_are_reported",
@@ -108,10 +108,10 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "ClusterTopologyBinding": ("test_refuses",),
     "lists": ("test_core_and_backend_apply_conditions_and_neither_erases_the_others",),
     "a deleted PodGang": (
-        "test_held_pods_follow_a_gang_that_somebody_deleted",
+        "test_gated_pods_follow_a_gang_that_somebody_deleted",
         "test_a_released_gang_that_somebody_deletes_comes_back_on_its_backend",
     ),
-    "pods": ("test_held_pods_follow_a_gang_that_somebody_deleted",),
+    "pods": ("test_gated_pods_follow_a_gang_that_somebody_deleted",),
     "deleting a set with `--cascade=orphan`": ("test_orphans_of_a_set_are_left_as_they_are",),
     "PodGang `status.phase`": ("test_defaults",),
     "PodGang `status.placementScore`": ("test_refuses",),
@@ -126,7 +126,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_what_is_required_waits_for_its_binding_and_starts_when_it_comes",
     ),
     "the same for something preferred": (
-        "test_preferences_never_hold_a_gang_and_are_told_when_nobody_looks_at_them",
+        "test_preferences_never_hold_a_gang_and_are_reported_when_nobody_looks_at_them",
     ),
     "binding changes under gangs": (
         "test_running_gangs_are_untouched_and_new_ones_go_by_the_binding_of_their_time",
@@ -141,7 +141,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_what_is_required_waits_for_its_binding_and_starts_when_it_comes",
     ),
     # Resource sharing
-    "existing claims": ("test_a_claim_that_is_deleted_or_relabelled_is_mended",),
+    "existing claims": ("test_a_claim_that_is_deleted_or_relabelled_is_repaired",),
     "claim of a pod whose index is above the size": (
         "test_claims_of_all_levels_are_allocated_and_follow_sizes",
     ),

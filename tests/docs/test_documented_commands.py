@@ -56,7 +56,7 @@ def test_every_documented_command_is_known_to_these_tests() -> None:
     }
 
 
-def test_make_demo_shows_what_the_readme_says(state: Path) -> None:
+def test_make_demo_shows_what_the_readme_reports(state: Path) -> None:
     done = _run("make demo DEMO=ci")
     assert done.returncode == 0, done.stderr
     titles = r"^== .*$"

@@ -104,7 +104,7 @@ def test_other_uses_of_the_same_letters_are_fine(text: str) -> None:
     assert broken(text) == []
 
 
-def test_texts_are_read_where_modules_make_them() -> None:
+def test_messages_are_read_where_modules_make_them() -> None:
     source = '''
 """A docstring that says something."""
 import re

@@ -8,7 +8,7 @@ def test_the_page_is_current() -> None:
     assert PAGE.read_text() == render()
 
 
-def test_every_metric_of_a_backend_says_of_which() -> None:
+def test_every_metric_of_a_backend_names_the_backend() -> None:
     _, _, part = render().partition("## Of a backend controller")
     rows = [row for row in part.splitlines() if row.startswith("| `")]
     assert len(rows) >= 12

@@ -174,7 +174,7 @@ async def test_the_directory_of_the_service_account_comes_from_the_environment(
     assert len(found.tls.get_ca_certs()) == 1
 
 
-async def test_a_missing_token_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_token_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
 
@@ -182,13 +182,13 @@ async def test_a_missing_token_is_said(tmp_path: Path, monkeypatch: pytest.Monke
         await access.in_cluster(tmp_path).open()
 
 
-async def test_a_missing_context_is_said(tmp_path: Path) -> None:
+async def test_a_missing_context_is_reported(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path, "http://127.0.0.1:1")
 
     with pytest.raises(ConfigError, match="nope"):
         await access.from_kubeconfig(path, "nope").open()
 
 
-async def test_a_missing_kubeconfig_is_said(tmp_path: Path) -> None:
+async def test_a_missing_kubeconfig_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         await access.from_kubeconfig(tmp_path / "none").open()

@@ -106,7 +106,7 @@ def test_our_gate_is_the_one_that_the_pod_was_created_with() -> None:
     assert Pod(Metadata(), spec).has_our_gate
 
 
-def test_a_bookmark_says_where_we_are() -> None:
+def test_a_bookmark_reports_where_we_are() -> None:
     codec = codec_for(Pod)
     end = {
         "metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}

@@ -66,7 +66,7 @@ def test_devices_that_are_not_counted_in_whole_numbers_are_kept_as_they_are() ->
     assert found.custom == {"nvidia.com/gpu": "500m"}
 
 
-def test_the_location_of_a_node_is_what_its_labels_tell() -> None:
+def test_the_location_of_a_node_is_what_its_labels_report() -> None:
     assert location_of({"example.com/zone": "a"}) is None
     found = location_of({"topology.kubernetes.io/zone": "eu-1a", "topology.grove.io/rack": "r7"})
     assert found is not None

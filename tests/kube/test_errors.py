@@ -84,7 +84,9 @@ def test_each_error_has_one_verdict(error: Exception, verdict: ErrorAction) -> N
         ("/" + "x" * 9999, "…,"),
     ],
 )
-def test_a_redirect_says_where_it_points_and_no_secret(location: str | None, quoted: str) -> None:
+def test_a_redirect_reports_where_it_points_and_no_secret(
+    location: str | None, quoted: str
+) -> None:
     error = from_response(302, b"<html>hunter2</html>", None, location)
 
     assert type(error) is errors.Redirected
@@ -98,7 +100,7 @@ def test_a_quota_that_others_used_at_the_same_time_is_tried_again() -> None:
     assert classify(from_response(409, body)) is ErrorAction.RETRY
 
 
-def test_an_exceeded_quota_is_told_from_other_refusals() -> None:
+def test_an_exceeded_quota_is_distinguished_from_other_refusals() -> None:
     said = 'pods "p" is forbidden: exceeded quota: q, requested: pods=1, used: pods=8'
     refusal = from_status(Status(403, "Forbidden", said))
     assert isinstance(refusal, errors.Forbidden)
@@ -117,7 +119,7 @@ def test_json_that_is_no_status_is_not_quoted() -> None:
     assert "hunter2" not in str(from_response(500, b'{"data": {"password": "hunter2"}}'))
 
 
-def test_texts_and_causes_are_cut() -> None:
+def test_messages_and_causes_are_cut() -> None:
     causes = [{"reason": "FieldValueInvalid", "message": "y" * 9999, "field": "spec"}] * 999
     error = from_status(Status(422, "Invalid", "x" * 99999, api_error(422, causes=causes).details))
 
@@ -134,7 +136,7 @@ def test_retry_after_comes_from_the_header_or_the_details_and_is_bounded() -> No
     assert from_response(503, b"").retry_after is None
 
 
-def test_a_conflict_of_field_managers_is_told_from_a_stale_version() -> None:
+def test_a_conflict_of_field_managers_is_distinguished_from_a_stale_version() -> None:
     owned = api_error(
         409, "Conflict", causes=[{"reason": "FieldManagerConflict", "field": ".spec"}]
     )

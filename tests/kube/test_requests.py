@@ -47,6 +47,6 @@ def test_pods_ask_for_what_they_need_at_most(
 
 
 @pytest.mark.parametrize("text", ["lots", "-1"])
-def test_what_is_no_quantity_is_told(text: str) -> None:
+def test_what_is_no_quantity_is_reported(text: str) -> None:
     with pytest.raises(NoQuantityError, match="container 'c' asks for cpu"):
         cpu_of([container(text)])

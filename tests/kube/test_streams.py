@@ -82,7 +82,7 @@ async def test_a_stream_without_a_length_ends_with_its_connection() -> None:
         assert await lines(client) == [b"{}"]
 
 
-async def test_a_refusal_says_why() -> None:
+async def test_a_refusal_reports_why() -> None:
     async with scripted(failure(403, "Forbidden", message="not you")) as (_, client):
         with pytest.raises(Forbidden, match="not you"):
             await lines(client)

@@ -116,7 +116,7 @@ async def test_a_rotated_token_is_taken_up_without_a_failed_request(
                 await client.get(SECRETS, "second", space, into=PartialObject)
 
 
-async def test_a_token_that_was_never_good_is_said_to_be_refused(
+async def test_a_token_that_was_never_good_is_reported_as_refused(
     server: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await become_a_pod(server, tmp_path, monkeypatch)

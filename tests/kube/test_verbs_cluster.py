@@ -191,7 +191,7 @@ async def names(client: Client, space: str, selector: Selector, **options: bool)
     return [item.metadata.name async for page in pages for item in page.items]
 
 
-async def test_a_watch_tells_of_each_change_in_order(client: Client, space: str) -> None:
+async def test_a_watch_yields_each_change_in_order(client: Client, space: str) -> None:
     made = await apply(client, config_map(space, "a", x="1"), "one")
     await apply(client, config_map(space, "a", x="2"), "one")
     await client.delete(CONFIGMAPS, "a", space, uid=made.uid)

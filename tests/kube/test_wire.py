@@ -55,7 +55,7 @@ async def test_an_answer_that_comes_too_late_is_nobodys() -> None:
         assert await get(client) == "own"
 
 
-async def test_a_server_that_speaks_unasked_is_left() -> None:
+async def test_a_server_that_serves_unasked_is_left() -> None:
     twice = b"HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n" + b'{"metadata":{"name":"own"}}'
 
     async with scripted(raw(twice + twice), answer(200, named("second"))) as (_, client):

@@ -72,7 +72,7 @@ def test_demo_without_the_repository_is_refused_with_where_to_get_it(
     assert _no_cluster_left(home)
 
 
-def test_full_disk_is_told_before_anything_is_built(
+def test_full_disk_is_reported_before_anything_is_built(
     capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(10**12, 10**12 - 10**9, 10**9))
@@ -81,7 +81,7 @@ def test_full_disk_is_told_before_anything_is_built(
     assert "Free some space" in said
 
 
-def test_neither_go_nor_pypi_is_told_with_both_ways_out(
+def test_neither_go_nor_pypi_is_reported_with_both_ways_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
@@ -94,7 +94,7 @@ def test_neither_go_nor_pypi_is_told_with_both_ways_out(
     )
 
 
-def test_a_port_that_a_scheduler_cannot_do_without_is_told_before_anything_starts(
+def test_a_port_that_a_scheduler_cannot_do_without_is_reported_before_anything_starts(
     capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as taken:
@@ -130,7 +130,7 @@ def test_what_is_built_on_demand_is_not_built_with_the_rest(
     assert "yunikorn: yunikorn" in capsys.readouterr().out
 
 
-def test_taken_port_is_told_before_anything_starts(
+def test_taken_port_is_reported_before_anything_starts(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     with socket.socket() as taken:
@@ -146,7 +146,7 @@ def test_taken_port_is_told_before_anything_starts(
 
 
 @pytest.mark.parametrize("damage", ["changed program", "missing program", "garbage manifest"])
-def test_corrupt_cache_entry_is_told_with_the_command_that_mends_it(
+def test_corrupt_cache_entry_is_reported_with_the_command_that_repairs_it(
     capsys: pytest.CaptureFixture[str], home: Path, damage: str
 ) -> None:
     build = BUILDS["kwok"]
@@ -190,7 +190,7 @@ def test_options_of_kubectl_are_left_to_kubectl(
     assert capsys.readouterr().err == ""
 
 
-def test_kubectl_without_a_cluster_says_how_to_start_one(
+def test_kubectl_without_a_cluster_reports_how_to_start_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     said = _refusal(capsys, "kubectl", "get", "pods")

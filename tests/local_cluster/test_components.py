@@ -69,7 +69,7 @@ def test_scheduler_knows_no_gate_that_the_api_server_lacks_in_1_37() -> None:
     assert "GangScheduling" in MINORS["1.36"].scheduler_gates
 
 
-def test_an_audited_cluster_logs_requests_and_tells_its_controllers_apart(tmp_path: Path) -> None:
+def test_an_audited_cluster_logs_requests_and_reports_its_controllers_apart(tmp_path: Path) -> None:
     minor, identity = MINORS["1.36"], _identity(tmp_path)
     plain = components.api_server(tmp_path, tmp_path, _PORTS, identity, minor, gangs=True)
     assert "audit-log-path" not in _flags(plain.command)

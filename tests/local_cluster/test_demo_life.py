@@ -66,7 +66,7 @@ def test_ctrl_c_in_a_scene_skips_the_rest(
     assert ended == ["down"]
 
 
-def test_failed_scene_is_told_and_fails_the_demo(
+def test_failed_scene_is_reported_and_fails_the_demo(
     ended: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def scene(_: Narrator) -> None:

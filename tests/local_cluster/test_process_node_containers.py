@@ -158,7 +158,7 @@ async def test_a_container_lost_with_the_node_counts_a_restart(host: FakeHost) -
         assert (one.view.restarts, one.view.last) == (4, lost)
 
 
-async def test_a_container_that_cannot_be_configured_says_why_and_tries_again(
+async def test_a_container_that_cannot_be_configured_reports_why_and_tries_again(
     host: FakeHost,
 ) -> None:
     host.complaints = ['configmap "late" not found']
@@ -201,7 +201,7 @@ async def test_a_container_that_never_starts_up_is_restarted(host: FakeHost) -> 
         ({**shell("sleep 600"), "timeoutSeconds": 0.1}, "no answer in 0.1 s"),
     ],
 )
-async def test_a_failed_look_says_what_was_wrong(
+async def test_a_failed_look_reports_what_was_wrong(
     host: FakeHost, probe: dict[str, Any], complaint: str
 ) -> None:
     timing = {"periodSeconds": 0.1, "timeoutSeconds": 5, "failureThreshold": 1}

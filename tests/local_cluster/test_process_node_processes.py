@@ -78,7 +78,7 @@ async def test_exit_codes_are_those_of_a_container(
     assert exit_code == expected
 
 
-async def test_a_command_that_does_not_exist_says_so(tmp_path: Path) -> None:
+async def test_a_command_that_does_not_exist_reports_it(tmp_path: Path) -> None:
     launch = Launch(("no-such-program",), {"PATH": os.environ["PATH"]}, tmp_path)
     code, text = await run_to_end(launch, SECONDS)
     assert code == 127

@@ -105,7 +105,7 @@ async def test_an_object_is_deleted_once() -> None:
     assert seen == ["ADDED a", "DELETED a"]
 
 
-async def test_config_maps_are_found_by_namespace_and_tell_their_listeners() -> None:
+async def test_config_maps_are_found_by_namespace_and_report_their_listeners() -> None:
     rounds = [event("ADDED", "a", "1"), END], [event("ADDED", "a", "2"), END]
     api = ScriptedApi(*rounds)
     maps = ConfigMaps(api)

@@ -106,7 +106,7 @@ async def test_a_repeated_event_is_counted() -> None:
     assert again["count"] == 2
 
 
-async def test_an_event_that_expired_is_written_anew() -> None:
+async def test_an_event_that_expired_is_written_again() -> None:
     api = RecordingApi()
     events = Events(api, lambda: NOON, "process-node")
     events.record(pod(), "Normal", "Started", "x")

@@ -67,7 +67,7 @@ async def test_audiences_have_tokens_of_their_own(tokens: Tokens) -> None:
     assert await tokens.current(SPEC) == "token-1"
 
 
-async def test_an_old_token_serves_while_no_new_one_is_to_be_had(
+async def test_an_old_token_serves_while_there_is_no_new_one(
     issuer: Issuer, tokens: Tokens
 ) -> None:
     await tokens.current(SPEC)

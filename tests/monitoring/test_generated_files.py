@@ -15,7 +15,7 @@ def test_nothing_is_stale() -> None:
     assert main(["--check"]) == 0, "run: python -m monitoring"
 
 
-def test_the_two_rule_files_say_the_same() -> None:
+def test_the_two_rule_files_report_the_same() -> None:
     plain = yaml.safe_load((DIRECTORY / "rules/podgang.rules.yaml").read_text())
     wrapped = yaml.safe_load((DIRECTORY / "rules/prometheusrule.yaml").read_text())
     assert wrapped["spec"] == plain

@@ -101,7 +101,9 @@ def test_every_panel_has_data(prometheus: Prometheus) -> None:
     assert not empty
 
 
-def test_rules_are_evaluated_and_tell_of_the_gang_without_room(prometheus: Prometheus) -> None:
+def test_rules_are_evaluated_and_report_of_the_gang_without_capacity(
+    prometheus: Prometheus,
+) -> None:
     for group in GROUPS:
         for rule in group.rules:
             if isinstance(rule, Recording) and "failed" not in rule.name:

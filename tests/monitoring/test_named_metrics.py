@@ -42,7 +42,7 @@ def test_every_metric_and_label_exists(where: str, expression: str) -> None:
     assert found.grouping <= reachable
 
 
-def test_words_in_matchers_are_words_of_the_code() -> None:
+def test_messages_in_matchers_are_those_of_the_code() -> None:
     for where, expression in ALL:
         for metric, matchers in uses(expression).selectors:
             if "grove_gangs_blocked" in metric and "reason" in matchers:

@@ -20,7 +20,7 @@ def test_there_is_a_page_for_each_alert_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_the_page_has_what_somebody_woken_up_needs(alert: Alert) -> None:
+def test_the_page_has_what_an_engineer_on_call_needs(alert: Alert) -> None:
     text = (RUNBOOKS / f"{alert.full_name}.md").read_text()
     assert text.startswith(f"# {alert.full_name}\n")
     assert re.findall(r"^## .*$", text, re.MULTILINE) == SECTIONS

@@ -132,7 +132,7 @@ def test_what_is_made_again_has_the_size_that_its_autoscaler_last_wanted(
     assert remembered_size(known("w-0-a", desired, current), bounds, 3) == size
 
 
-def test_without_an_autoscaler_the_set_says_the_size() -> None:
+def test_without_an_autoscaler_the_set_reports_the_size() -> None:
     bounds = AutoScalingConfig(max_replicas=6)
     assert remembered_size(None, bounds, 3) == 3
     # One that is about to go, since the template does not ask for it any more.

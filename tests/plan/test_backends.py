@@ -98,13 +98,13 @@ def test_the_configured_default_wins_over_who_answers_for_unnamed_schedulers() -
     assert choice.backend == "fancy"
 
 
-def test_an_unknown_default_is_said_and_nobody_is_chosen() -> None:
+def test_an_unknown_default_is_reported_and_nobody_is_chosen() -> None:
     choice = chosen(workload(), {})
     assert (choice.backend, choice.ok, choice.reason) == (None, False, "BackendUnknown")
     assert choice.message == "no backend 'plain'; known: none"
 
 
-def test_a_name_that_nobody_registered_is_said_with_those_that_are() -> None:
+def test_a_name_that_nobody_registered_is_reported_with_those_that_are() -> None:
     choice = chosen(workload(annotation="foo"))
     assert (choice.backend, choice.ok, choice.reason) == (None, False, "BackendUnknown")
     assert choice.message == "no backend 'foo'; known: fancy, other, plain"
@@ -192,14 +192,14 @@ def test_when_none_will_do_the_first_known_one_stays_chosen() -> None:
     )
 
 
-def test_a_single_choice_that_cannot_do_it_says_what_is_missing() -> None:
+def test_a_single_choice_that_cannot_do_it_reports_what_is_missing() -> None:
     needs = frozenset({"Gang", "B", "A"})
     choice = chosen(workload(annotation="plain"), needs=needs)
     assert (choice.backend, choice.ok, choice.reason) == ("plain", False, "Unsupported")
     assert choice.message == "backend 'plain' does not support: A, B"
 
 
-def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_says_so() -> None:
+def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_reports_it() -> None:
     lax = record("lax", capabilities=("PlainScheduling",))
     known = {"lax": RegisteredBackend("lax", lax, available=True, unavailable_reason="")}
     caveat = "it schedules pod by pod, so a gang is not guaranteed"
@@ -215,7 +215,7 @@ def test_a_backend_that_is_allowed_to_schedule_pod_by_pod_takes_gangs_and_says_s
     )
 
 
-def test_a_backend_with_a_bind_timeout_takes_gangs_and_says_so() -> None:
+def test_a_backend_with_a_bind_timeout_takes_gangs_and_reports_it() -> None:
     release = {"bindTimeoutSeconds": 300}
     timed = record("timed", capabilities=("GangByTimeout",), release=release)
     known = {"timed": RegisteredBackend("timed", timed, available=True, unavailable_reason="")}
@@ -267,12 +267,12 @@ def test_after_release_a_gang_never_moves(annotation: str | None, scheduler: str
         assert chosen(pcs, known, current="fancy", released=True).backend == "fancy"
 
 
-def test_release_itself_says_nothing_new() -> None:
+def test_release_itself_reports_nothing_new() -> None:
     pcs = workload(annotation="fancy,other")
     assert chosen(pcs, current="fancy", released=True) == chosen(pcs, current="fancy")
 
 
-def test_a_released_gang_tells_when_its_backend_is_gone() -> None:
+def test_a_released_gang_reports_when_its_backend_is_gone() -> None:
     pcs = workload(annotation="fancy,other")
     dead = chosen(pcs, backends(fancy="scaled to 0"), current="fancy", released=True)
     assert (dead.ok, dead.reason) == (False, "BackendUnavailable")

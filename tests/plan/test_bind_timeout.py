@@ -176,7 +176,7 @@ def test_a_gang_of_one_pod_holds_no_half_and_has_no_deadline() -> None:
     assert (len(plan.release.ungate), plan.attempt) == (1, None)
 
 
-def test_the_status_says_when_a_gang_is_given_back_and_until_when_it_waits() -> None:
+def test_the_status_reports_when_a_gang_is_given_back_and_until_when_it_waits() -> None:
     def released(case: Case) -> tuple[object, object, object]:
         plan = case.plan()
         choice = chosen("example", "")

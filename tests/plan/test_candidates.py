@@ -60,7 +60,7 @@ def test_without_weights_the_order_of_required_counts() -> None:
     assert why(found, "c") == "it is not among those that the policy requires"
 
 
-def test_what_is_avoided_is_never_a_candidate_whatever_else_is_said() -> None:
+def test_what_is_avoided_is_never_a_candidate_whatever_else_is_reported() -> None:
     labels = {"tier": "spot"}
     wish = policy(
         candidates={"avoid": [{"labels": labels}], "preferred": [{"name": "a", "weight": 9}]}
@@ -170,7 +170,7 @@ def test_cliques_that_name_a_scheduler_stay_with_it() -> None:
     assert why(found, "b") == "it does not serve schedulerName a-scheduler of the cliques"
 
 
-def test_what_is_down_or_incapable_is_told_apart() -> None:
+def test_what_is_down_or_incapable_is_reported_apart() -> None:
     found = ranking_of(
         policy(), DEMAND, backend("down", available=False), backend("weak", capabilities=())
     )

@@ -78,7 +78,7 @@ def test_a_set_has_claims_for_all_its_replicas_and_for_each() -> None:
     }
 
 
-def test_a_group_has_claims_for_each_of_its_copies() -> None:
+def test_a_group_has_claims_for_each_of_its_replicas() -> None:
     pcs = workload()
     (live,) = expand(pcs, {"w-0-s": 3}).groups
     found = {claim.name: claim.labels for claim in group_claims(pcs, live)}

@@ -228,7 +228,7 @@ def test_a_set_that_just_fits_is_expanded_whole() -> None:
     ],
     ids=["replicas", "pods", "copies", "copies that were scaled"],
 )
-def test_a_set_that_is_too_large_says_so_and_is_expanded_as_far_as_it_fits(
+def test_a_set_that_is_too_large_reports_it_and_is_expanded_as_far_as_it_fits(
     pcs: PodCliqueSet, live: dict[str, int], words: str
 ) -> None:
     expansion = expand(pcs, live)
@@ -270,7 +270,7 @@ def sharing(count: int, scope: str) -> list[dict[str, object]]:
     ],
     ids=["of the set", "of a clique", "of a group that was scaled"],
 )
-def test_a_set_with_too_many_claims_says_so_before_any_of_it_is_made(
+def test_a_set_with_too_many_claims_reports_it_before_any_of_it_is_made(
     pcs: PodCliqueSet, live: dict[str, int], words: str
 ) -> None:
     expansion = expand(pcs, live)

@@ -46,7 +46,7 @@ def test_only_members_of_scaled_gangs_name_the_base_gang() -> None:
     assert scaled["grove.io/base-podgang"] == "w-0"
 
 
-def test_labels_of_groups_services_and_gangs_tell_the_replica() -> None:
+def test_labels_of_groups_services_and_gangs_report_the_replica() -> None:
     replica = {
         "app.kubernetes.io/managed-by": "grove-operator",
         "app.kubernetes.io/part-of": "w",
@@ -80,7 +80,7 @@ def test_a_pod_carries_the_labels_of_its_podclique_and_its_index() -> None:
     assert names.LABEL_POD_INDEX not in podclique
 
 
-def test_gangs_inherit_neither_our_keys_nor_the_copy_that_kubectl_keeps() -> None:
+def test_gangs_inherit_neither_our_keys_nor_the_manifest_that_kubectl_keeps() -> None:
     assert naming.is_inherited("team")
     assert naming.is_inherited("scheduling.grove.io/volcano-queue")
     assert not naming.is_inherited("grove.io/scheduler-backend")

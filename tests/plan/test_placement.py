@@ -62,7 +62,7 @@ def two_groups(**template: Any) -> PodCliqueSet:
     )
 
 
-def test_a_set_without_constraints_is_placed_anywhere() -> None:
+def test_a_set_without_constraints_is_scheduled_anywhere() -> None:
     assert placed(pod_clique_set(clique("a"))) == UNPLACED
 
 
@@ -115,11 +115,11 @@ def test_a_preference_without_a_level_is_left_out_and_what_is_required_is_not() 
     assert placed(pod_clique_set(clique("a"), **asks(None, "numa"))) == UNPLACED
 
 
-def test_half_of_what_is_required_is_not_told() -> None:
+def test_half_of_what_is_required_is_not_reported() -> None:
     assert placed(two_groups(**asks("block")), levels={"rack": "r", "host": "h"}) == UNPLACED
 
 
-def test_a_gang_says_in_its_spec_what_its_placement_is() -> None:
+def test_a_gang_reports_in_its_spec_what_its_placement_is() -> None:
     pcs = two_groups(**asks("block", "rack"))
     instance = gang_named(expand(pcs, {}), "w-0")
     assert instance is not None
@@ -175,7 +175,7 @@ def test_a_gang_that_cannot_say_where_it_must_go_is_given_to_nobody() -> None:
     assert with_topology(CHOICE, pcs, resolve(pcs, LEVELS), {"plain": PLAIN}) == CHOICE
 
 
-def test_preferences_that_a_backend_does_not_look_at_are_told_with_the_choice() -> None:
+def test_preferences_that_a_backend_does_not_look_at_are_reported_with_the_choice() -> None:
     pcs = pod_clique_set(clique("a", **asks(None, "rack")))
     told = with_ignored_preferences(CHOICE, pcs, {"plain": PLAIN})
     assert told.ok

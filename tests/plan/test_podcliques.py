@@ -189,7 +189,7 @@ def test_a_clique_keeps_its_own_priority_class_where_the_set_has_none() -> None:
     assert rendered(pcs, "w-0-a").spec.pod_spec["priorityClassName"] == "low"
 
 
-def test_members_of_a_group_are_told_about_the_group() -> None:
+def test_members_of_a_group_are_reported_about_the_group() -> None:
     [main] = containers(rendered(worked_example(), "w-0-s-1-c"))
     assert main["env"] == [
         {

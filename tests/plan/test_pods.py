@@ -103,7 +103,7 @@ def test_two_names_do_not_take_turns() -> None:
     assert third not in {first, second}
 
 
-def test_a_podclique_made_anew_under_the_same_name_has_other_pod_names() -> None:
+def test_a_podclique_recreated_under_the_same_name_has_other_pod_names() -> None:
     other = plan_pods(podclique(3, uid="another"), (), 1, MADE_WITH)
     assert not {n.name for n in other.create} & {n.name for n in planned(3).create}
 
@@ -122,7 +122,7 @@ def test_pods_of_other_controllers_are_neither_counted_nor_deleted() -> None:
     assert (created(plan), plan.delete, plan.keep) == ([0], (), ())
 
 
-def test_pods_gated_for_another_backend_are_made_anew() -> None:
+def test_pods_gated_for_another_backend_are_recreated() -> None:
     elsewhere = replace(GATED, backend="other")
     plan = planned(3, pod(0, elsewhere), pod(1, GATED), pod(2, elsewhere))
     assert (created(plan), deleted(plan)) == ([0, 2], [f"{CLIQUE}-0", f"{CLIQUE}-2"])
@@ -130,7 +130,7 @@ def test_pods_gated_for_another_backend_are_made_anew() -> None:
 
 
 @pytest.mark.parametrize("state", [RELEASED, BOUND, READY])
-def test_released_pods_are_never_made_anew_for_a_backend(state: PodState) -> None:
+def test_released_pods_are_never_recreated_for_a_backend(state: PodState) -> None:
     plan = planned(1, pod(0, replace(state, backend="other")))
     assert (plan.create, plan.delete) == ((), ())
 
@@ -246,11 +246,11 @@ def test_planning_leaves_its_inputs_alone() -> None:
     ("name", "made"),
     [("w-0-a-x7k2p", True), ("w-0-a", False), ("w-0-a-b-x7k2p", False), ("w-0-ab-x7k2p", False)],
 )
-def test_the_name_of_a_pod_tells_for_which_podclique_it_was_made(name: str, made: bool) -> None:
+def test_the_name_of_a_pod_shows_for_which_podclique_it_was_made(name: str, made: bool) -> None:
     assert is_made_for(pod(0, name=name), CLIQUE) is made
 
 
-def test_labels_that_say_whose_a_pod_is_are_restored_and_no_others() -> None:
+def test_labels_that_identify_the_owner_of_a_pod_are_restored_and_no_others() -> None:
     found = podclique(1)
     ours = {
         names.LABEL_PODCLIQUE: CLIQUE,

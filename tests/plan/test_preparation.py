@@ -88,7 +88,7 @@ def test_a_gang_with_another_uid_needs_other_pods_where_the_uid_is_in_them() -> 
     assert counted(pods, made_anew(GANG)) == [f"{CLIQUE}-1"]
 
 
-def test_a_gang_that_is_made_anew_needs_other_pods_where_the_count_is_in_them() -> None:
+def test_a_gang_that_is_recreated_needs_other_pods_where_the_count_is_in_them() -> None:
     members = {"labels": {"example.com/app": "{gang}-{incarnation}"}}
     counting = record("", preparation={"mode": "Static", "members": members, "surplus": {}})
     wanted = preparation_of(GANG, counting, CLIQUE, 1)
@@ -100,7 +100,7 @@ def test_a_gang_that_is_made_anew_needs_other_pods_where_the_count_is_in_them() 
 
 
 @pytest.mark.parametrize("state", [RELEASED, BOUND])
-def test_a_pod_that_was_let_go_and_does_not_say_for_which_gang_it_was_made_stays(
+def test_a_pod_that_was_ungated_and_does_not_show_for_which_gang_it_was_made_stays(
     state: PodState,
 ) -> None:
     pods = (made(0, state), made(1, state))
@@ -162,7 +162,7 @@ def test_a_backend_with_another_gate_gets_other_pods() -> None:
     assert remade((made(0), made(1)), GANG, other) == [f"{CLIQUE}-0", f"{CLIQUE}-1"]
 
 
-def test_a_gate_of_another_does_not_hold_a_pod_that_ours_let_go() -> None:
+def test_a_gate_of_another_does_not_hold_a_pod_that_ours_ungated() -> None:
     theirs = replace(GATED, gates=("example.com/theirs",))
     assert not made(0, theirs).has_our_gate
     assert remade((made(0, theirs),), made_anew(GANG)) == []
@@ -171,7 +171,7 @@ def test_a_gate_of_another_does_not_hold_a_pod_that_ours_let_go() -> None:
 
 
 @pytest.mark.parametrize("bent", ["", "nonsense"])
-def test_a_pod_that_does_not_say_what_it_was_made_with_is_held_by_any_gate(bent: str) -> None:
+def test_a_pod_that_does_not_show_what_it_was_made_with_is_gated_by_any_gate(bent: str) -> None:
     assert pod(0, replace(GATED, annotations=((names.ANNOTATION_PREPARATION, bent),))).has_our_gate
     assert remade((pod(0),)) == []
 
@@ -218,7 +218,7 @@ def test_the_digest_does_not_depend_on_how_a_patch_was_written_down() -> None:
         ),
     ],
 )
-def test_a_held_pod_that_the_server_left_out_of_its_gang_does_not_count_and_is_made_anew(
+def test_a_gated_pod_that_the_server_left_out_of_its_gang_does_not_count_and_is_recreated(
     fields: dict[str, object], kept: PodSpec, lost: PodSpec
 ) -> None:
     backend = record("", preparation={"mode": "Static", "members": {"spec": fields}})

@@ -186,7 +186,7 @@ def test_a_namespace_where_nobody_asks_is_not_constrained() -> None:
     assert step.state is None
 
 
-def test_a_waiting_gang_says_the_numbers_and_its_place_unless_it_is_far_back() -> None:
+def test_a_waiting_gang_reports_the_numbers_and_its_place_unless_it_is_far_back() -> None:
     gangs = [contender(f"w-{at}", at=at) for at in range(14)]
     waits = plan_step(QuotaState(SAID), gangs, now=0.0).waits
     assert waits[0].message == (

@@ -155,7 +155,7 @@ def test_a_pod_that_is_told_of_its_own_place_waits_for_the_others() -> None:
     assert f"1 not scheduled: waiting for pod {other}" in told(STUCK, about_other)
 
 
-def test_surplus_pods_that_are_held_do_not_hide_what_the_members_wait_for() -> None:
+def test_surplus_pods_that_are_gated_do_not_hide_what_the_members_wait_for() -> None:
     # The minimum is one: what has another index waits for it.
     assert told(STUCK, GATED, GATED) == (
         "PodsNotScheduled: gang w-0: 0/3 pods scheduled; 1 with insufficient nvidia.com/gpu"
@@ -228,7 +228,7 @@ def test_sentences_stay_short_however_many_causes_there_are() -> None:
     assert len(told(replace(RELEASED, said="x" * 5000))) < 400
 
 
-def test_words_of_backends_do_not_widen_the_set_of_reasons() -> None:
+def test_messages_of_backends_do_not_widen_the_set_of_reasons() -> None:
     for reason in ("Unsupported", "Whatever", "Conflict"):
         odd = (condition("Accepted", "False", reason, "m"),)
         assert told(GATED, conditions=odd).split(":")[0] in set(BlockingReason)
@@ -258,7 +258,7 @@ def test_a_write_that_is_retried_requires_no_manual_action() -> None:
     assert not waiting.stalled
 
 
-def test_what_needs_a_person_is_told_first() -> None:
+def test_what_needs_a_user_is_reported_first() -> None:
     waiting = Blocker(BlockingReason.PODS_MISSING, "a")
     stuck = Blocker(BlockingReason.BACKEND_UNKNOWN, "b")
     assert most_urgent([waiting, stuck]) == stuck

@@ -96,7 +96,7 @@ def test_a_gang_waits_until_its_pods_are_referenced() -> None:
     )
 
 
-def test_a_stranger_with_our_labels_neither_counts_nor_is_released() -> None:
+def test_a_foreign_object_with_our_labels_neither_counts_nor_is_released() -> None:
     ours, stranger = pod(0), pod(1, owner="somebody-else")
     of = gang_of([ours, stranger], 2, PROGRAMMED)
     assert released([ours, stranger], of, wanted=2).message == "1/2 pods exist"
@@ -110,7 +110,7 @@ def test_pods_for_a_backend_that_the_gang_has_left_do_not_count() -> None:
     assert plan.message == "1/2 pods exist"
 
 
-def test_an_interrupted_release_is_finished_whatever_the_backend_says_now() -> None:
+def test_an_interrupted_release_is_finished_whatever_the_backend_reports_now() -> None:
     pods = pods_in(RELEASED, GATED, RELEASED, GATED)
     of = gang_of(pods, 4, condition("Programmed", "Unknown"), condition("Initialized"))
     plan = released(pods, of)
@@ -168,7 +168,7 @@ def test_the_minimum_of_a_base_is_counted_group_by_group() -> None:
     assert not base_state("w-0", ()).is_scheduled
 
 
-def test_surplus_goes_with_the_members_unless_the_record_says_otherwise() -> None:
+def test_surplus_goes_with_the_members_unless_the_record_reports_otherwise() -> None:
     pods = pods_in(GATED, GATED, GATED)
     of = gang_of(pods, 2, PROGRAMMED)
     assert indexes(released(pods, of).ungate) == ["0", "1", "2"]
@@ -190,7 +190,7 @@ def test_surplus_goes_with_the_members_unless_the_record_says_otherwise() -> Non
         ([BOUND, GATED, GATED], ["1"]),
     ],
 )
-def test_held_surplus_goes_once_the_minimum_is_bound(
+def test_gated_surplus_goes_once_the_minimum_is_bound(
     states: list[PodState], ungated: list[str]
 ) -> None:
     pods = pods_in(*states)

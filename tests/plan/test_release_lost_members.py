@@ -61,7 +61,7 @@ def test_a_gang_of_one_is_released_again_at_once() -> None:
     assert indexes(released(pods, known, AFTER_RELEASE).ungate) == ["0"]
 
 
-def test_a_gang_that_lost_a_member_before_placement_is_made_anew_on_request() -> None:
+def test_a_gang_that_lost_a_member_before_placement_is_recreated_on_request() -> None:
     pods = pods_in(RELEASED, GATED, BOUND, RELEASED)
     of = gang_of(pods, 3, PROGRAMMED, condition("Released"))
     assert released(pods, of).recreate == ()
@@ -93,7 +93,7 @@ def test_a_gang_that_lost_a_member_before_placement_is_made_anew_on_request() ->
         ((GATED, GATED), (), 1, 0, False),
     ],
 )
-def test_a_gang_that_was_seen_and_of_which_nothing_is_placed_is_another_one_from_then_on(
+def test_a_gang_that_was_seen_and_of_which_nothing_is_scheduled_is_another_one_from_then_on(
     states: tuple[PodState, ...],
     conditions: tuple[object, ...],
     now: int | None,
@@ -124,7 +124,7 @@ def test_an_interrupted_release_is_not_taken_for_a_lost_member() -> None:
     assert (indexes(plan.recreate), indexes(plan.ungate)) == ([], ["1"])
 
 
-def test_members_made_anew_wait_for_the_backend_again() -> None:
+def test_recreated_members_wait_for_the_backend_again() -> None:
     pods = pods_in(GATED, BOUND)
     of = gang_of(pods, 2, condition("Released", "False"), condition("Programmed", "False"))
     assert released(pods, of, RECREATE).reason is WaitingFor.PROGRAM

@@ -52,7 +52,7 @@ def test_lifting_a_gate_names_its_place_and_its_pod() -> None:
     ]
 
 
-def test_a_gate_is_lifted_only_with_what_the_pod_was_prepared_with() -> None:
+def test_a_gate_is_removed_only_with_what_the_pod_was_prepared_with() -> None:
     steps = ungate_patch(
         pod(0, GATED), GATE, {"schedulerName": "s", "schedulingGroup": {"podGroupName": "w-0"}}
     )
@@ -88,7 +88,7 @@ def test_annotations_are_dropped_from_bound_members_only() -> None:
         ([replace(BOUND, backend="")], None),
     ],
 )
-def test_where_a_gang_was_released_is_told_by_its_released_pods(
+def test_where_a_gang_was_released_is_reported_by_its_released_pods(
     states: Sequence[PodState], backend: str | None
 ) -> None:
     assert released_on(pod(n, state) for n, state in enumerate(states)) == backend

@@ -143,7 +143,9 @@ def test_the_first_release_needs_the_whole_gang_its_backend_and_its_base(case: C
 
 @QUICK
 @given(cases())
-def test_a_scheduler_that_is_told_after_the_release_knows_no_gang_that_begins(case: Case) -> None:
+def test_a_scheduler_that_sees_gangs_after_the_release_knows_no_gang_that_begins(
+    case: Case,
+) -> None:
     if case.record.release.programs != "AfterRelease" or any(
         p.spec.node_name for p in case.members
     ):
@@ -167,7 +169,7 @@ def test_surplus_that_is_to_wait_is_not_released_before_the_minimum_is_bound(cas
 
 @QUICK
 @given(cases())
-def test_whatever_stays_held_says_what_it_waits_for(case: Case) -> None:
+def test_whatever_stays_gated_reports_what_it_waits_for(case: Case) -> None:
     plan = case.plan
     held = [p for p in case.live if has_gate(p, GATE)]
     assert bool(plan.message) == bool(plan.reason)
@@ -177,7 +179,7 @@ def test_whatever_stays_held_says_what_it_waits_for(case: Case) -> None:
 
 @QUICK
 @given(cases())
-def test_no_bound_pod_is_made_anew(case: Case) -> None:
+def test_no_bound_pod_is_recreated(case: Case) -> None:
     for gone in case.plan.recreate:
         assert gone.spec.node_name == ""
         assert case.record.release.member_lost == "RecreateGang"

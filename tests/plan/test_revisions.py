@@ -104,7 +104,7 @@ def test_a_new_optional_field_in_the_models_changes_no_hash() -> None:
     assert template_hash(new, None) == template_hash(old, None)
 
 
-def test_saying_a_default_aloud_changes_no_hash() -> None:
+def test_a_default_that_is_written_out_changes_no_hash() -> None:
     silent = clique("a")
     aloud = clique("a", labels={}, annotations={}, resourceSharing=[], spec={"startsAfter": []})
     assert template_hash(aloud, None) == template_hash(silent, None)

@@ -69,7 +69,7 @@ def test_a_pod_without_predecessors_is_left_as_it_is() -> None:
     assert with_startup_order(podclique(2), made, WAITER) is made
 
 
-def test_a_pod_says_what_it_waits_for_and_nobody_can_forge_it() -> None:
+def test_a_pod_reports_what_it_waits_for_and_nobody_can_forge_it() -> None:
     forged = manifest()
     forged["metadata"] = {"annotations": dict([CLEARED])}
     for made in (manifest(), forged):
@@ -175,11 +175,11 @@ def test_a_pod_that_ends_counts_no_more(other: PodState) -> None:
     assert cleared(pod(0, READY), pod(1, other), *FOLLOWERS) == []
 
 
-def test_a_pod_of_a_stranger_counts_for_nobody() -> None:
+def test_a_pod_of_a_foreign_owner_counts_for_nobody() -> None:
     assert cleared(pod(0, READY), pod(1, READY, owner="another"), *FOLLOWERS) == []
 
 
-def test_only_held_pods_that_have_a_node_are_written_to() -> None:
+def test_only_gated_pods_that_have_a_node_are_written_to() -> None:
     ready = (pod(0, READY), pod(1, READY))
     others = {
         "unplaced": held(RELEASED),
@@ -209,7 +209,7 @@ def test_the_patch_touches_one_annotation_of_one_pod() -> None:
     }
 
 
-def test_what_pods_wait_for_is_told_with_numbers() -> None:
+def test_what_pods_wait_for_is_reported_with_numbers() -> None:
     initializing = replace(held(), waiting="PodInitializing")
     pods = (pod(0, READY), *(pod(i, initializing, clique="w-0-b") for i in range(2)))
     told = pods_blocker(None, pods, 3)
@@ -217,7 +217,7 @@ def test_what_pods_wait_for_is_told_with_numbers() -> None:
     assert told.message == "1/3 pods ready; 2 waiting for w-0-a to be ready"
 
 
-def test_an_init_container_that_cannot_run_is_told_first() -> None:
+def test_an_init_container_that_cannot_run_is_reported_first() -> None:
     made = pod(0, held(), clique="w-0-b")
     pull = ContainerStatus(
         "grove-initc", state=ContainerState(ContainerWaiting("ErrImagePull")), image="podgang:9"
@@ -285,7 +285,7 @@ def _waiting(clique: PodClique) -> PodState:
     return held() if clique.spec.starts_after else BOUND
 
 
-def test_a_pod_that_is_held_can_be_told_from_one_that_is_not() -> None:
+def test_a_pod_that_is_gated_can_be_distinguished_from_one_that_is_not() -> None:
     assert awaited_cliques(pod(0, held())) == "w-0-a"
     assert awaited_cliques(pod(0, replace(BOUND, annotations=(CLEARED,)))) == ""
     assert awaited_cliques(pod(0, BOUND)) == ""

@@ -193,7 +193,7 @@ def test_the_same_state_seen_later_is_the_same_status() -> None:
     assert again == first == before
 
 
-def test_only_conditions_whose_status_changed_are_dated_anew() -> None:
+def test_only_conditions_whose_status_changed_are_dated_again() -> None:
     first = status_of(podclique(2, 2), READY, RELEASED)
     second = status_of(podclique(2, 2, status=first), READY, BOUND, now=LATER)
     dates = {c["type"]: c["lastTransitionTime"] for c in second["conditions"]}

@@ -100,7 +100,7 @@ def test_the_condition_of_the_backend_is_shown_once_it_refuses_the_gang(
     assert told["coreBlocker"] == {"reason": "BackendUnavailable", "message": "down"}
 
 
-def test_the_happy_path_is_told_in_two_statuses() -> None:
+def test_the_happy_path_is_reported_in_two_statuses() -> None:
     states: list[list[PodState]] = [
         [],
         [GATED],
@@ -193,7 +193,7 @@ def test_nothing_is_counted_where_the_record_does_not_ask_for_it() -> None:
         ),
     ],
 )
-def test_why_a_backend_has_the_gang_or_has_not_is_told_once(
+def test_why_a_backend_has_the_gang_or_has_not_is_reported_once(
     wanted: str, status: str, reason: str, message: str
 ) -> None:
     annotations = {names.ANNOTATION_SCHEDULER_BACKEND: wanted}
@@ -213,7 +213,7 @@ def test_without_a_record_the_gang_is_not_initialized() -> None:
     assert said(status)["Initialized"][0] == "False"
 
 
-def test_a_scaled_gang_says_that_it_waits_and_later_that_it_was_released() -> None:
+def test_a_scaled_gang_reports_that_it_waits_and_later_that_it_was_released() -> None:
     states = [GATED, GATED]
     waiting = status_of(gang_in(states, [condition("Programmed")]), *states, base=BASE)
     assert said(waiting)["Released"] == (
@@ -258,7 +258,7 @@ def test_a_gang_in_one_line(states: list[PodState], phase: str, message: str | N
 
 
 @pytest.mark.parametrize("reason", ["Conflict", "PodsRefused", "PodFieldsDropped"])
-def test_a_gang_tells_what_keeps_its_podcliques_from_making_pods(reason: str) -> None:
+def test_a_gang_reports_what_keeps_its_podcliques_from_making_pods(reason: str) -> None:
     of = gang_in([GATED])
     stalled = condition("Stalled", "True", reason, "no such thing")
     cliques = {CLIQUE: podclique(2, status={"conditions": [stalled]})}
@@ -268,7 +268,7 @@ def test_a_gang_tells_what_keeps_its_podcliques_from_making_pods(reason: str) ->
     assert summary.blocker.message == f"gang w-0: {CLIQUE}: no such thing"
 
 
-def test_what_a_podclique_repeats_of_its_gang_is_told_once() -> None:
+def test_what_a_podclique_repeats_of_its_gang_is_reported_once() -> None:
     of = gang_in([GATED])
     repeated = condition("Reconciling", "True", "PodsMissing", "1/2 pods exist")
     cliques = {CLIQUE: podclique(2, status={"conditions": [repeated]})}

@@ -91,7 +91,7 @@ def said(status: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
     return {c["type"]: (c["status"], c["reason"], c["message"]) for c in status["conditions"]}
 
 
-def test_a_copy_counts_when_all_its_podcliques_do() -> None:
+def test_a_replica_counts_when_all_its_podcliques_do() -> None:
     status = group_status(
         group_of(3, 1),
         member("w-0-s-0-b", 0, UP),
@@ -118,7 +118,7 @@ def test_a_copy_counts_when_all_its_podcliques_do() -> None:
     assert told["Reconciling"][1] == "PodsMissing"
 
 
-def test_a_group_tells_what_its_podcliques_wait_for() -> None:
+def test_a_group_reports_what_its_podcliques_wait_for() -> None:
     short = Counts(waits="0/3 pods scheduled; 3 with insufficient cpu")
     told = said(group_status(group_of(1, 1), member("b", 0, UP), member("c", 0, short)))
     assert told["Ready"] == (
@@ -135,7 +135,7 @@ def test_a_group_tells_what_its_podcliques_wait_for() -> None:
         ([True, True], "True", "InsufficientAvailablePodCliqueScalingGroupReplicas"),
     ],
 )
-def test_a_group_is_breached_when_too_few_copies_are_whole(
+def test_a_group_is_breached_when_too_few_replicas_are_whole(
     breached: list[bool], status: str, reason: str
 ) -> None:
     cliques = [
@@ -147,7 +147,7 @@ def test_a_group_is_breached_when_too_few_copies_are_whole(
     assert told["MinAvailableBreached"][:2] == (status, reason)
 
 
-def test_a_group_that_did_not_change_says_the_same_later() -> None:
+def test_a_group_that_did_not_change_reports_the_same_later() -> None:
     cliques = (member("b", 0, UP), member("c", 0, Counts(waits="x")))
     first = group_status(group_of(1, 1), *cliques)
     assert group_status(group_of(1, 1, first), *cliques, now=LATER) == first
@@ -282,7 +282,7 @@ def test_a_problem_of_the_set_itself_comes_first() -> None:
     assert told["Stalled"][0] == "True"
 
 
-def test_a_set_that_did_not_change_says_the_same_later() -> None:
+def test_a_set_that_did_not_change_reports_the_same_later() -> None:
     pcs = pod_clique_set(clique("a"), replicas=2)
     gangs = (GangSummary("w-0", GangPhase.PENDING, SHORT), GangSummary("w-1", RUNNING, None))
     first = set_status(pcs, "w-0-a", gangs=gangs)

@@ -36,14 +36,14 @@ def told(state: TopologyState, *before: Condition) -> Condition:
 @pytest.mark.parametrize(
     ("topology", "status"), [(FOUND, "False"), (GONE, "Unknown"), (SHORT, "True")]
 )
-def test_the_condition_says_what_became_of_the_levels(topology: Topology, status: str) -> None:
+def test_the_condition_reports_what_became_of_the_levels(topology: Topology, status: str) -> None:
     condition = told(TopologyState(topology))
     assert (condition.type, condition.status) == ("TopologyLevelsUnavailable", status)
     assert (condition.reason, condition.message) == (topology.reason, topology.message)
     assert condition.observed_generation == 7
 
 
-def test_gangs_that_keep_another_placement_and_ignored_preferences_are_told() -> None:
+def test_gangs_that_keep_another_placement_and_ignored_preferences_are_reported() -> None:
     assert told(TopologyState(FOUND, 1)).message == "all there; 1 gang keeps an earlier placement"
     assert told(TopologyState(GONE, 2, "ignored")).message == (
         "gone; 2 gangs keep an earlier placement; ignored"
@@ -67,7 +67,7 @@ def types_in(status: dict[str, Any]) -> set[str]:
     return {condition["type"] for condition in cast("list[dict[str, str]]", status["conditions"])}
 
 
-def test_people_hear_of_what_is_wrong_anew_or_no_longer() -> None:
+def test_people_hear_of_what_is_wrong_again_or_no_longer() -> None:
     fine, gone = told(TopologyState(FOUND)), told(TopologyState(GONE))
     assert not needs_event(TopologyState(FOUND), ())
     assert needs_event(TopologyState(GONE), ())
@@ -78,7 +78,7 @@ def test_people_hear_of_what_is_wrong_anew_or_no_longer() -> None:
     assert not needs_event(NO_TOPOLOGY, (gone,))
 
 
-def test_a_gang_is_outdated_when_it_would_be_placed_otherwise_now() -> None:
+def test_a_gang_is_outdated_when_it_would_be_scheduled_otherwise_now() -> None:
     pcs = pod_clique_set(clique("a"))
     rack = GangPlacement("net", PackLabels("topo/rack"))
     instance = expand(pcs, {}).gangs[0]

@@ -53,7 +53,7 @@ def planned(**since: int) -> list[tuple[str, datetime, int]]:
     return [(doom.subject, doom.deadline, len(doom.cliques)) for doom in dooms]
 
 
-def test_one_copy_too_many_is_made_anew_alone() -> None:
+def test_one_replica_too_many_is_recreated_alone() -> None:
     assert planned(g_1_b=5, g_1_c=3) == [("replica 1 of g", _at(63), 2)]
 
 
@@ -61,7 +61,7 @@ def test_a_clique_that_stands_alone_takes_the_replica() -> None:
     assert planned(a=4) == [("replica 0", _at(64), 7)]
 
 
-def test_the_clock_of_a_group_starts_when_it_has_too_few_copies() -> None:
+def test_the_clock_of_a_group_starts_when_it_has_too_few_replicas() -> None:
     assert planned(g_0_b=1, g_2_b=30) == [("replica 0", _at(90), 7)]
 
 

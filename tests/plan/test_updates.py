@@ -137,7 +137,9 @@ def copies(*of: States, minimum: int = 1, limit: int = 1) -> frozenset[int]:
     return replicas_to_replace(GroupFacts("g", minimum, found), limit)
 
 
-def test_as_many_copies_that_serve_go_at_a_time_as_max_unavailable_and_the_minimum_allow() -> None:
+def test_as_many_replicas_that_serve_go_at_a_time_as_max_unavailable_and_the_minimum_allow() -> (
+    None
+):
     good, old, down = [(READY, NEW)], [(READY, OLD)], [(BOUND, NEW)]
     assert copies(old, old, old, old, limit=2) == {0, 1}
     assert copies(old, old, old, old, minimum=3, limit=2) == {0}
@@ -148,7 +150,7 @@ def test_as_many_copies_that_serve_go_at_a_time_as_max_unavailable_and_the_minim
     assert copies([(BOUND, OLD)], old, old, old, limit=2) == {0, 1}
 
 
-def test_one_copy_that_serves_goes_at_a_time() -> None:
+def test_one_replica_that_serves_goes_at_a_time() -> None:
     good, old, down = [(READY, NEW)], [(READY, OLD)], [(BOUND, NEW)]
     assert copies(old, old, minimum=2) == {0}
     assert copies(good, old, minimum=2) == {1}
@@ -283,7 +285,7 @@ def test_an_update_without_a_deadline_records_no_progress_and_is_never_late() ->
     assert "lastProgressAt" not in str(found.manifest())
 
 
-def test_templates_that_change_again_begin_anew_with_the_replica_that_was_begun() -> None:
+def test_templates_that_change_again_begin_again_with_the_replica_that_was_begun() -> None:
     replicas = [replica(0, SERVING), replica(1, SERVING)]
     record = {"updateStartedAt": NOW, "currentlyUpdating": [{"replicaIndex": 1}]}
     pcs = workload(currentGenerationHash="h1", updateProgress=record)
@@ -348,7 +350,7 @@ def test_a_deletion_that_would_break_the_minimum_is_noticed() -> None:
     assert not breaks_group_min_available(group, 1)
 
 
-def test_pods_that_an_update_took_are_told_in_their_order_until_it_ends() -> None:
+def test_pods_that_an_update_took_are_reported_in_their_order_until_it_ends() -> None:
     record = {
         "updateStartedAt": "2026-03-01T00:00:00Z",
         "podCliqueSetGenerationHash": "set",

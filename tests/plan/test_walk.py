@@ -141,7 +141,7 @@ def test_an_instance_that_was_just_down_comes_after_the_others() -> None:
     assert first(Ranking((back,)), None, NOW) == "a", "alone it is the best"
 
 
-def test_a_gang_without_another_candidate_stays_and_says_so() -> None:
+def test_a_gang_without_another_candidate_stays_and_reports_it() -> None:
     step = plan_step(policy(), ranking("a"), None, replace(WITH, refusal=INVALID), NOW)
     assert (step.leaves_for, step.due) == (None, None)
     assert step.text == "no queue set; there is no other candidate"

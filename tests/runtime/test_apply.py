@@ -172,7 +172,9 @@ async def test_a_controller_that_knows_its_projection_decides_itself() -> None:
 
 
 @pytest.mark.parametrize("owner", [THEIRS, None])
-async def test_an_object_of_a_stranger_is_left_alone(owner: ObservedOwnerReference | None) -> None:
+async def test_an_object_of_a_foreign_owner_is_left_alone(
+    owner: ObservedOwnerReference | None,
+) -> None:
     bench = Bench()
     bench.show("x", owner=owner)
     with pytest.raises(NotOurs, match="a/x exists and is not controlled by a/owner"):

@@ -156,7 +156,7 @@ async def test_what_the_server_completes_is_written_once_per_process(place: Plac
         assert await restarted.apply("x", parts=[{"name": "left"}]) is Written.UNCHANGED
 
 
-async def test_a_change_by_somebody_else_is_put_right(place: Place) -> None:
+async def test_a_change_by_another_client_is_put_right(place: Place) -> None:
     async with place.process() as process:
         await process.apply("x", size=1)
         place.kubectl("patch", "toy/x", "--type=merge", '--patch={"spec":{"size":9}}')
@@ -207,7 +207,7 @@ async def test_two_managers_of_one_status_never_erase_each_other(place: Place) -
         assert written is Written.UNCHANGED
 
 
-async def test_a_strangers_object_is_never_merged_into(place: Place) -> None:
+async def test_a_foreign_object_is_never_merged_into(place: Place) -> None:
     async with place.process() as process:
         # The cache is behind: the toy is not in it when the decision is made.
         blind = Target(TOYS, Cache[Toy]())

@@ -57,7 +57,7 @@ def fill(cache: Cache[PartialObject], *values: PartialObject, version: int = 100
     cache.take(Synced(str(version)))
 
 
-def test_the_state_is_complete_only_when_it_is_said_to_be(cache: Cache[PartialObject]) -> None:
+def test_the_state_is_complete_only_when_it_is_reported_to_be(cache: Cache[PartialObject]) -> None:
     cache.take(Restarted())
     cache.take(Changed(thing("a", 1)))
 
@@ -78,7 +78,9 @@ def test_objects_are_found_by_key_uid_and_index(cache: Cache[PartialObject]) -> 
     assert len(cache) == len(list(cache)) == 3
 
 
-def test_each_change_is_told_with_what_was_before(cache: Cache[PartialObject], told: Told) -> None:
+def test_each_change_is_reported_with_what_was_before(
+    cache: Cache[PartialObject], told: Told
+) -> None:
     fill(cache, thing("a", 1))
     cache.take(Changed(thing("a", 101)))
     cache.take(Removed(thing("a", 102)))
@@ -98,7 +100,7 @@ def test_an_index_follows_its_objects(cache: Cache[PartialObject]) -> None:
     assert cache.by_index("team", "blue") == []
 
 
-def test_what_is_said_twice_is_told_once(cache: Cache[PartialObject], told: Told) -> None:
+def test_what_is_reported_twice_is_reported_once(cache: Cache[PartialObject], told: Told) -> None:
     fill(cache, thing("a", 1))
     fill(cache, thing("a", 1))
     cache.take(Changed(thing("a", 1)))

@@ -115,7 +115,7 @@ async def test_calls_that_are_known_to_be_welcome_begin_at_once() -> None:
     assert begun == [0.0] * 8 + [1.0] * 2
 
 
-async def test_a_burst_of_changes_is_one_wake_up_dated_by_the_first(clock: Clock) -> None:
+async def test_a_burst_of_changes_is_one_reconcile_at_the_time_of_the_first(clock: Clock) -> None:
     queue: Queue[ObjectKey] = Queue(lambda key: key.namespace, clock=clock)
     cache: Cache[PartialObject] = Cache()
     cache.take(Restarted())

@@ -34,7 +34,7 @@ def test_no_delay_never_becomes_one_and_the_shortest_is_never_cut(hand: Hand) ->
     ("took", "ago", "seconds"),
     [(0.01, 0.0, 0.02), (0.05, 0.0, 0.05), (3.0, 0.0, 0.1), (0.05, 0.3, 0.02)],
 )
-def test_a_recent_write_says_how_busy_the_server_is(
+def test_a_recent_write_reports_how_busy_the_server_is(
     took: float, ago: float, seconds: float, hand: Hand
 ) -> None:
     debouncer: Debouncer[str] = Debouncer(0.02, hand.clock, longest=0.1)

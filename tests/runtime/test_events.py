@@ -50,7 +50,7 @@ class Bench:
                 sender.cancel()
 
 
-async def test_an_event_says_who_what_where_and_when(clock: Clock) -> None:
+async def test_an_event_reports_who_what_where_and_when(clock: Clock) -> None:
     bench = Bench(clock)
     async with bench.running():
         bench.event_identity()
@@ -181,7 +181,7 @@ async def test_an_event_that_keeps_failing_is_given_up(clock: Clock) -> None:
     assert bench.count("dropped_refused") == 1
 
 
-async def test_an_event_that_expired_is_created_anew(clock: Clock) -> None:
+async def test_an_event_that_expired_is_created_again(clock: Clock) -> None:
     bench = Bench(clock)
 
     def refuse(write: Write) -> KubeError | None:

@@ -51,7 +51,9 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_an_own_write_wakes_nobody_whether_its_event_or_its_answer_is_first(scene: Scene) -> None:
+def test_an_own_write_reconciles_nothing_whether_its_event_or_its_answer_is_first(
+    scene: Scene,
+) -> None:
     scene.send()
     scene.show(2)
     scene.answer(2)
@@ -62,7 +64,7 @@ def test_an_own_write_wakes_nobody_whether_its_event_or_its_answer_is_first(scen
     assert not len(scene.cache.own_writes)
 
 
-def test_a_foreign_write_wakes_the_writer(scene: Scene) -> None:
+def test_a_foreign_write_reconciles_the_writer(scene: Scene) -> None:
     scene.show(2)
     assert scene.is_woken
     scene.send()
@@ -109,7 +111,7 @@ def test_of_two_own_writes_at_once_both_are_own(scene: Scene) -> None:
     assert not scene.is_woken
 
 
-def test_a_foreign_write_that_leaves_the_status_alone_wakes_nobody(scene: Scene) -> None:
+def test_a_foreign_write_that_leaves_the_status_alone_reconciles_nothing(scene: Scene) -> None:
     scene.show(2, status=1)
     assert not scene.is_woken
 

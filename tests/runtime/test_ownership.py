@@ -117,7 +117,9 @@ def test_it_reads_like_the_projection_that_it_wraps() -> None:
     ],
     ids=["value", "order", "added", "item-removed", "fields-removed", "labels-removed", "version"],
 )
-def test_a_manifest_that_would_change_something_is_told_apart(wanted: dict[str, object]) -> None:
+def test_a_manifest_that_would_change_something_is_reported_apart(
+    wanted: dict[str, object],
+) -> None:
     assert live().fingerprint("us") != fingerprint(wanted)
 
 
@@ -127,7 +129,7 @@ def test_a_value_that_somebody_changed_is_noticed() -> None:
     assert live(groups=[{"name": "one", "min": 1}]).fingerprint("us") != fingerprint(MANIFEST)
 
 
-def test_ownership_that_was_taken_away_is_noticed() -> None:
+def test_ownership_that_was_removed_is_noticed() -> None:
     assert live(manager="thief").fingerprint("us") is None
     assert live(operation="Update").fingerprint("us") is None
 

@@ -60,7 +60,7 @@ def test_a_status_update_alone_does_not_reconcile(
     assert more_than_status(thing(), thing(**change)) is reconciles
 
 
-def test_creations_and_deletions_wake() -> None:
+def test_creations_and_deletions_reconcile() -> None:
     assert more_than_status(None, thing())
     assert more_than_status(thing(), None)
 
@@ -149,7 +149,7 @@ def test_owners_of_another_kind_are_left_alone() -> None:
     assert scene.taken() == []
 
 
-def test_a_removal_wakes_the_object_that_a_label_names() -> None:
+def test_a_removal_reconciles_the_object_that_a_label_names() -> None:
     scene = Scene()
     enqueue_changes(scene.queue, scene.cache, its_label("gang"))
     scene.sync(thing(labels={"gang": "g"}))
@@ -158,7 +158,7 @@ def test_a_removal_wakes_the_object_that_a_label_names() -> None:
     assert scene.taken() == ["a/g"]
 
 
-def test_an_update_of_the_status_alone_is_not_fed() -> None:
+def test_an_update_of_the_status_alone_is_not_queued() -> None:
     scene = Scene()
     enqueue_changes(scene.queue, scene.cache, itself, when=more_than_status)
     scene.sync(thing())
@@ -169,7 +169,7 @@ def test_an_update_of_the_status_alone_is_not_fed() -> None:
     assert scene.taken() == ["a/x"]
 
 
-def test_with_a_delay_a_burst_is_one_wake_up() -> None:
+def test_with_a_delay_a_burst_is_one_reconcile() -> None:
     now = 0.0
     scene = Scene()
     scene.queue = Queue(lambda key: key.namespace, clock=Clock(monotonic=lambda: now))

@@ -161,7 +161,7 @@ async def test_getters_sleep_until_there_is_something(queue: KeyQueue) -> None:
     assert taken == [("now", 1), ("soon", 3), ("late", 100)]
 
 
-async def test_a_cancelled_getter_passes_its_wake_up_on(queue: KeyQueue) -> None:
+async def test_a_cancelled_getter_passes_its_notification_on(queue: KeyQueue) -> None:
     async with asyncio.TaskGroup() as group:
         first = group.create_task(queue.get())
         second = group.create_task(queue.get())
@@ -222,7 +222,7 @@ async def test_an_open_queue_gives_out_keys_of_what_is_gone(clock: Clock) -> Non
     assert len(queue) == 5_000
 
 
-async def test_it_tells_how_long_keys_are_in_work(queue: KeyQueue) -> None:
+async def test_it_reports_how_long_keys_are_in_work(queue: KeyQueue) -> None:
     queue.add(key("x"))
     queue.take()
     await asyncio.sleep(4)

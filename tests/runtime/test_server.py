@@ -42,7 +42,7 @@ def broken() -> str | None:
     return "has heard nothing for 81 s"
 
 
-async def test_a_healthy_process_says_ok() -> None:
+async def test_a_healthy_process_reports_ok() -> None:
     assert await fetch("/readyz", {}, {"watch pods": fine}) == (200, "ok")
     assert await fetch("/livez", {}, {}) == (200, "ok")
 

@@ -24,7 +24,7 @@ async def test_calls_that_are_known_to_be_welcome_may_start_faster() -> None:
     assert [starts.count(second) for second in range(3)] == [5, 8, 7]
 
 
-async def test_what_is_under_way_when_one_fails_may_finish_and_all_errors_are_told() -> None:
+async def test_what_is_under_way_when_one_fails_may_finish_and_all_errors_are_reported() -> None:
     finished: list[int] = []
 
     async def call(number: int) -> None:

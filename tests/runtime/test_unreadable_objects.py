@@ -124,7 +124,7 @@ async def test_a_list_gives_the_neighbours_of_an_object_that_cannot_be_read(cloc
     assert seen == ["restarted", "restarted", "a@5", "?b@6", "synced@9"]
 
 
-def test_an_object_that_was_never_readable_is_known_and_not_held(
+def test_an_object_that_was_never_readable_is_known_and_not_cached(
     cache: Cache[Sized], told: Told, unread: Told
 ) -> None:
     fill(cache, good("b", 4), bad("a", 5))
@@ -225,7 +225,9 @@ def test_a_write_after_which_an_object_cannot_be_read_has_been_seen(cache: Cache
     assert cache.is_caught_up(A)
 
 
-def test_a_line_that_is_no_event_is_told_and_not_kept(cache: Cache[Sized], unread: Told) -> None:
+def test_a_line_that_is_no_event_is_reported_and_not_kept(
+    cache: Cache[Sized], unread: Told
+) -> None:
     fill(cache)
 
     cache.take(Undecoded(Unreadable(Metadata(), "no watch event")))
@@ -234,7 +236,7 @@ def test_a_line_that_is_no_event_is_told_and_not_kept(cache: Cache[Sized], unrea
     assert unread == [("", "")]
 
 
-def test_a_subscriber_that_raises_keeps_nobody_from_being_told() -> None:
+def test_a_subscriber_that_raises_does_not_keep_others_from_being_called() -> None:
     cache: Cache[Sized] = Cache()
     defects, told = [], []
 

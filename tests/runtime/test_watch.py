@@ -216,7 +216,7 @@ async def test_pauses_begin_small_again_after_a_healthy_stream(clock: Clock) -> 
     assert clock.monotonic() - began <= 60.5
 
 
-async def test_the_server_may_say_when_to_come_back(clock: Clock) -> None:
+async def test_the_server_may_name_the_time_of_the_next_attempt(clock: Clock) -> None:
     async with scripted(failure(429, "TooManyRequests", retry_after=30), STATE_OPEN) as (_, client):
         await collect(reflector(client, clock), 4)
 
@@ -261,7 +261,7 @@ async def test_an_idle_watch_is_never_stale_for_longer_than_its_silence(clock: C
     assert versions(server) == ["state"] + ["after 9"] * 14
 
 
-async def test_restarts_are_told_with_their_reason(clock: Clock) -> None:
+async def test_restarts_are_reported_with_their_reason(clock: Clock) -> None:
     told: list[tuple[str, str]] = []
     async with scripted(
         STATE, stream(), failure(500, "InternalError"), failure(410, "Expired"), STATE_OPEN

@@ -71,7 +71,7 @@ async def write_many(client: Client, space: str, count: int) -> None:
             group.create_task(write(client, space, f"m{number:05}"))
 
 
-async def test_ten_thousand_events_are_each_told_once_and_pages_agree(server: Cluster) -> None:
+async def test_ten_thousand_events_are_each_reported_once_and_pages_agree(server: Cluster) -> None:
     async with Client.from_kubeconfig(server.kubeconfig) as client, asyncio.TaskGroup() as group:
         space = await new_namespace(client)
         watched = Watched(client, space)

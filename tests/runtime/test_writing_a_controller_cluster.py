@@ -92,7 +92,7 @@ async def greeter(cluster: Cluster, tmp_path: Path) -> AsyncIterator[asyncio.sub
 
 
 @pytest.mark.cluster
-async def test_the_example_does_what_the_page_says(
+async def test_the_example_does_what_the_page_shows(
     onlooker: Onlooker, greeter: asyncio.subprocess.Process
 ) -> None:
     onlooker.kubectl("create", "configmap", "ada")

@@ -75,7 +75,7 @@ def test_it_imports_nothing_of_the_product_and_nothing_heavy() -> None:
     assert not heavy & set(loaded)
 
 
-def test_it_says_how_it_is_called() -> None:
+def test_it_prints_its_usage() -> None:
     done = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "FILE" in done.stderr

@@ -137,7 +137,7 @@ def test_gated_fields_are_probed_in_the_version_that_is_spoken(
         ("v1.40.0", ["1.37: kube-apiserver"], []),
     ],
 )
-def test_missing_api_is_said_with_the_flags_of_that_version(
+def test_missing_api_is_reported_with_the_flags_of_that_version(
     kubernetes: str, said: list[str], unsaid: list[str]
 ) -> None:
     found = BACKEND.detect(served(kubernetes=kubernetes), REFUSE)
@@ -159,7 +159,7 @@ def test_half_of_an_api_is_none() -> None:
         assert isinstance(BACKEND.detect(served(*kinds), REFUSE), Absent)
 
 
-def test_plain_scheduling_claims_no_gangs_and_says_so_everywhere() -> None:
+def test_plain_scheduling_claims_no_gangs_and_reports_it_everywhere() -> None:
     found = BACKEND.detect(served(kubernetes="v1.36.4"), DefaultOptions.model_validate(PLAIN))
     assert isinstance(found, Dialect)
     assert found.capabilities == {"PlainScheduling"}
@@ -171,7 +171,7 @@ def test_plain_scheduling_claims_no_gangs_and_says_so_everywhere() -> None:
     assert "one by one" in translation.remarks[0]
 
 
-def test_a_cluster_without_gangs_keeps_them_whole_by_a_timeout_and_says_so_everywhere() -> None:
+def test_a_cluster_without_gangs_keeps_them_whole_by_a_timeout_and_reports_it_everywhere() -> None:
     found = dialect(bindTimeoutSeconds=120)
     assert found.name == "gang-by-timeout"
     assert found.capabilities == {"GangByTimeout", "GroupMinimums", "ElasticSurplus"}

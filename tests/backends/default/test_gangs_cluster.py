@@ -29,7 +29,7 @@ def form(request: pytest.FixtureRequest) -> Form:
     return found
 
 
-async def test_set_waits_for_room_then_runs_and_a_restart_writes_nothing(stage: Stage) -> None:
+async def test_set_waits_for_capacity_then_runs_and_a_restart_writes_nothing(stage: Stage) -> None:
     person = stage.person
     for _ in range(2):
         await stage.add_node()
@@ -99,7 +99,7 @@ async def test_smaller_minimum_reaches_pods_that_wait_and_spares_those_that_run(
         assert {pod.metadata.uid for pod in person.all(PODS)} == uids
 
 
-async def test_member_of_a_gang_made_anew_under_its_name_is_replaced(stage: Stage) -> None:
+async def test_member_of_a_gang_recreated_under_its_name_is_replaced(stage: Stage) -> None:
     person = stage.person
     for _ in range(2):
         await stage.add_node()
@@ -147,7 +147,7 @@ async def test_required_topology_keeps_a_gang_together(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("form", [FORMS["1.37-tree"]], ids=["1.37-tree"], indirect=True)
-async def test_tree_keeps_groups_together_inside_the_room_of_their_gang(stage: Stage) -> None:
+async def test_tree_keeps_groups_together_inside_the_domain_of_their_gang(stage: Stage) -> None:
     row, shelf = "example.com/row", "example.com/shelf"
     # Only the second row has room for three pods, and only one shelf of it for two.
     places = (("one", "s1"), ("one", "s1"), ("two", "s2"), ("two", "s3"), ("two", "s3"))

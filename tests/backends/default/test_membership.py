@@ -92,7 +92,7 @@ def test_preparation_survives_the_record(form: Dialect) -> None:
     assert SchedulerBackend.model_validate(record).spec.preparation == form.preparation
 
 
-def test_gang_made_anew_under_its_name_has_other_objects() -> None:
+def test_gang_recreated_under_its_name_has_other_objects() -> None:
     before, after = gang(), gang(uid="another")
     for form in FORMS:
         names = [
@@ -130,7 +130,7 @@ def test_members_without_a_node_never_lower_what_is_asked_for(form: Dialect) -> 
 
 
 @pytest.mark.parametrize("form", MERGED, ids=ids[:3])
-def test_members_that_are_held_will_be_made_anew_and_count(form: Dialect) -> None:
+def test_members_that_are_gated_will_be_recreated_and_count(form: Dialect) -> None:
     written = gang({"a": 2, "b": 3})
     held = tuple(pod("a", index, gates=(GATE,), joined="kai") for index in range(2))
     assert _count(form, written, held) == 5
@@ -153,7 +153,7 @@ def test_group_of_a_tree_that_nobody_can_join_stands_outside_it() -> None:
     assert found["CompositePodGroup", ""]["schedulingPolicy"] == {"gang": {"minGroupCount": 1}}
 
 
-def test_pods_above_the_minimum_and_strangers_are_no_members() -> None:
+def test_pods_above_the_minimum_and_foreign_objects_are_no_members() -> None:
     written = gang({"a": 1}, pods=2)
     found = members(written, (pod("a", 0), pod("a", 1), pod("x", 0)))
     assert [one.metadata.name for _, one in found] == ["a-0"]
@@ -167,7 +167,7 @@ def test_pods_above_the_minimum_and_strangers_are_no_members() -> None:
         (("a-0", "b-0"), "Failed", False),
     ],
 )
-def test_objects_are_kept_as_they_are_once_the_minimum_of_every_group_is_placed(
+def test_objects_are_kept_as_they_are_once_the_minimum_of_every_group_is_scheduled(
     bound: tuple[str, ...], phase: str, placed: bool
 ) -> None:
     written = gang({"a": 1, "b": 1}, pods=2)

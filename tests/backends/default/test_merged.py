@@ -81,7 +81,7 @@ def test_1_36_has_a_workload_and_then_its_pod_group() -> None:
     }
 
 
-def test_1_37_refers_to_the_workload_in_its_own_words() -> None:
+def test_1_37_refers_to_the_workload_in_its_own_form() -> None:
     translation = V137_FORM.translate(gang({"a": 2}, priorityClassName="high"), Known())
     body = _gang_of(2, disruptionMode={"all": {}}, priorityClassName="high")
     assert specs(translation) == {
@@ -119,7 +119,7 @@ def test_count_is_the_sum_of_the_minimums_for_any_number_of_groups(
 
 @pytest.mark.parametrize("form", [*FORMS, dialect(*TREE)], ids=[*ids, "tree"])
 @pytest.mark.parametrize("remade", [False, True])
-def test_members_that_are_held_change_no_translation(form: Dialect, *, remade: bool) -> None:
+def test_members_that_are_gated_change_no_translation(form: Dialect, *, remade: bool) -> None:
     # Where it did, `heeds_gated_pods` would have to be declared.
     assert not form.heeds_gated_pods
     asked: dict[str, Any] = {"topologyConstraint": pack("zone"), "priorityClassName": "high"}
@@ -217,7 +217,7 @@ def test_key_that_covers_the_whole_gang_is_the_keys_of_its_group(form: Dialect, 
     ],
     ids=["1.35", "gate-off", "one-group", "two-keys", "set"],
 )
-def test_required_topology_that_cannot_be_had_is_refused(
+def test_required_topology_that_is_not_available_is_refused(
     form: Dialect, asked: Any, said: list[str]
 ) -> None:
     translation = form.translate(asked, Known())

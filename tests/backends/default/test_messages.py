@@ -82,7 +82,7 @@ def test_noise_goes_and_numbers_stay(said: str, told: str) -> None:
     assert cleaned(said) == told
 
 
-def test_clash_of_priorities_is_told_with_what_to_do() -> None:
+def test_clash_of_priorities_is_reported_with_what_to_do() -> None:
     told = cleaned(
         "all pods in a single pod group should have the same priority as the pod group's priority,"
         " got 0 and 1000"
@@ -91,7 +91,7 @@ def test_clash_of_priorities_is_told_with_what_to_do() -> None:
     assert "priorityClassName" in told
 
 
-def test_only_texts_about_nodes_name_nodes() -> None:
+def test_only_messages_about_nodes_name_nodes() -> None:
     assert names_nodes("0/5 nodes are available: 4 Insufficient cpu")
     assert not names_nodes("0/2 placements are available")
 

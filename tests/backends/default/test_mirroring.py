@@ -139,12 +139,12 @@ def test_errors_come_before_everything_else() -> None:
     assert words == Report("SchedulerError", "got 0 and 1000")
 
 
-def test_text_of_most_pods_is_told() -> None:
+def test_text_of_most_pods_is_reported() -> None:
     other = PodCondition("PodScheduled", "False", "Unschedulable", "0/5 nodes are available: x")
     assert _words(V135_FORM, _pods(other, NO_NODE, NO_NODE)).message == NODES
 
 
-def test_nothing_is_said_while_the_gates_of_the_gang_go() -> None:
+def test_nothing_is_reported_while_the_gates_of_the_gang_go() -> None:
     pods = _pods(WAITS, WAITS, WAITS)
     assert _words(V136_FORM, pods, _group("", FAILED_136)) == Report()
     held = (*_pods(WAITS, WAITS, None)[:2], pod("b", 0, gates=(GATE,), conditions=(GATED,)))
@@ -159,23 +159,23 @@ def test_gate_of_another_is_named() -> None:
 
 
 @pytest.mark.parametrize("form", [V135_FORM, V136_FORM, V137_FORM])
-def test_placed_gang_has_no_old_words(form: Dialect) -> None:
+def test_scheduled_gang_has_no_old_message(form: Dialect) -> None:
     pods = _pods(NO_NODE, NO_NODE, NO_NODE, nodes=("n", "n", "n"))
     assert _words(form, pods, _group("", FAILED_136)) == Report()
 
 
-def test_success_that_was_once_noted_does_not_hide_what_pods_say() -> None:
+def test_success_that_was_once_noted_does_not_hide_what_pods_report() -> None:
     latched = GroupCondition("PodGroupScheduled", "True", "Scheduled", "was placed")
     pods = _pods(None, None, NO_NODE, nodes=("n", "n", ""))
     assert _words(V136_FORM, pods, _group("", latched)) == Report("Unschedulable", NODES)
 
 
-def test_words_of_a_pod_that_got_a_node_are_old() -> None:
+def test_messages_of_a_pod_that_got_a_node_are_old() -> None:
     pods = _pods(NO_NODE, None, None, nodes=("n", "", ""))
     assert _words(V135_FORM, pods) == Report()
 
 
-def test_surplus_pods_say_nothing_about_the_gang() -> None:
+def test_surplus_pods_report_nothing_about_the_gang() -> None:
     surplus = pod("b", 1, conditions=(NO_NODE,))
     written = gang({"a": 1, "b": 1}, pods=2)
     assert V136_FORM.mirror(written, Known((pod("a", 0), pod("b", 0), surplus))) == Report()
@@ -189,7 +189,7 @@ def test_any_pods_of_a_group_make_up_its_minimum_in_a_tree() -> None:
     assert V137_FORM.mirror(written, Known((*waiting, *placed))).reason == "Unschedulable"
 
 
-def test_surplus_of_a_placed_group_of_a_tree_does_not_speak_for_the_gang() -> None:
+def test_surplus_of_a_scheduled_group_of_a_tree_does_not_speak_for_the_gang() -> None:
     written = gang({"a": 1, "b": 1}, pods=2)
     other = PodCondition("PodScheduled", "False", "Unschedulable", "0/5 nodes are available: x")
     surplus = pod("a", 0, conditions=(other,)), pod("a", 1, node="n")
@@ -197,7 +197,7 @@ def test_surplus_of_a_placed_group_of_a_tree_does_not_speak_for_the_gang() -> No
     assert words == Report("Unschedulable", NODES)
 
 
-def test_a_surplus_pod_that_somebody_holds_does_not_hide_why_a_tree_is_not_placed() -> None:
+def test_a_surplus_pod_that_somebody_holds_does_not_hide_why_a_tree_is_not_scheduled() -> None:
     written = gang({"a": 1}, pods=2)
     held = pod("a", 1, gates=("example.com/quota",), conditions=(GATED,))
     free = pod("a", 0, conditions=(NO_NODE,))

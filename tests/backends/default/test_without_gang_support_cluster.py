@@ -89,7 +89,7 @@ async def test_record_names_the_flags_that_are_missing(bare: Cluster, client: Cl
     assert "PlainScheduling" in message
 
 
-async def test_plain_scheduling_is_said_in_the_record_and_on_the_gang(
+async def test_plain_scheduling_is_reported_in_the_record_and_on_the_gang(
     bare: Cluster, client: Client, gang: None
 ) -> None:
     async with running_backend(bare, BACKEND, backend_settings(_options("PlainScheduling"))):

@@ -97,7 +97,7 @@ async def test_they_follow_their_source_and_go_with_it(
         assert flock.writes.seen == {}
 
 
-async def test_an_object_of_somebody_else_is_left_alone_and_told_of(
+async def test_an_object_of_another_client_is_left_alone_and_reported(
     core_cluster: Cluster,
     birds: Birds,
     person: Onlooker,

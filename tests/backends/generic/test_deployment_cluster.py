@@ -47,7 +47,7 @@ def deployed(core_cluster: Cluster) -> Iterator[Cluster]:
     kubectl("delete", "schedulerbackend", *NAMES, "--ignore-not-found")
 
 
-async def test_deployed_backends_serve_or_say_what_is_missing(
+async def test_deployed_backends_serve_or_report_what_is_missing(
     deployed: Cluster, person: Onlooker
 ) -> None:
     async with Eyes(person.client, BACKENDS, "").watching() as records:

@@ -77,7 +77,7 @@ async def test_a_scheduler_that_is_absent_is_waited_for(
             )
 
 
-async def test_probes_tell_which_fields_the_server_keeps(client: Client) -> None:
+async def test_probes_report_which_fields_the_server_keeps(client: Client) -> None:
     def probe(name: str, *path: str, **content: object) -> Probe:
         metadata = {"name": "a-probe", "namespace": "default"}
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **content}

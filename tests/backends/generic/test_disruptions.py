@@ -54,7 +54,7 @@ class World:
         return self.seen.of(GANG, pods, is_scheduled=is_scheduled)
 
 
-def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
+def test_a_pod_that_was_gone_before_anybody_looked_is_reported() -> None:
     world = World("w-0")
     world.changed(pod("a-0"))
     world.changed(going(member("a-0")))
@@ -62,7 +62,7 @@ def test_a_pod_that_was_gone_before_anybody_looked_is_told_of() -> None:
     assert world.told() == Disruption("Preempted", f"1 of 2 pods are being evicted: {TAKEN}")
 
 
-def test_a_member_that_is_taken_again_and_again_counts_once_and_says_how_often() -> None:
+def test_a_member_that_is_taken_again_and_again_counts_once_and_reports_how_often() -> None:
     world = World("w-0")
     for number in range(11):
         taken = member("a-0")
@@ -93,7 +93,7 @@ def test_other_disruptions_keep_their_own_word() -> None:
     assert told.reason == "DeletionByTaintManager"
 
 
-def test_surplus_pods_strangers_and_gangs_that_are_gone_do_not_count() -> None:
+def test_surplus_pods_foreign_objects_and_gangs_that_are_gone_do_not_count() -> None:
     world = World("w-0")
     world.changed(member("a-2"))
     world.changed(member("a-0", owner="ReplicaSet"))
@@ -103,7 +103,7 @@ def test_surplus_pods_strangers_and_gangs_that_are_gone_do_not_count() -> None:
     assert away.told() is None
 
 
-def test_surplus_that_stands_in_for_members_is_told_of_in_their_number() -> None:
+def test_surplus_that_stands_in_for_members_is_reported_in_their_number() -> None:
     world = World("w-0", surplus_stands_in=True)
     world.changed(member("a-2"))
     assert world.told() == Disruption("Preempted", f"1 of 2 pods are being evicted: {TAKEN}")
@@ -137,7 +137,7 @@ def unmarked(value: Pod) -> Pod:
     return msgspec.structs.replace(value, status=status)
 
 
-def test_a_pod_whose_mark_is_taken_back_is_not_taken_away() -> None:
+def test_a_pod_whose_mark_is_taken_back_is_not_removed() -> None:
     world = World("w-0")
     world.changed(member("a-0"))
     world.changed(member("a-1"))
@@ -149,7 +149,7 @@ def test_a_pod_whose_mark_is_taken_back_is_not_taken_away() -> None:
     assert world.told(is_scheduled=True) is None
 
 
-def test_a_pod_that_goes_all_the_same_is_taken_away() -> None:
+def test_a_pod_that_goes_all_the_same_is_removed() -> None:
     world = World("w-0")
     world.changed(member("a-0"))
     world.changed(going(unmarked(member("a-0"))))

@@ -104,7 +104,7 @@ async def test_nothing_is_kept_of_a_gang_that_goes_while_it_is_refused(code: int
     assert world.results.get("gang") is None
 
 
-async def test_a_server_that_does_not_answer_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gang_reconciler, "WRITE_SECONDS", 0.01)
     world = World()
 

@@ -36,7 +36,7 @@ COLOUR = "example.com/colour"
 WHEN_REFUSED = "example.com/when-refused"
 
 
-async def test_an_object_of_somebody_else_is_never_touched(
+async def test_an_object_of_another_client_is_never_touched(
     core_cluster: Cluster,
     birds: Birds,
     person: Onlooker,
@@ -98,7 +98,7 @@ async def test_what_somebody_breaks_is_repaired(
 
 
 @pytest.mark.parametrize("keeper", ["another", None])
-async def test_what_somebody_takes_from_us_is_told_and_taken_back_after_a_while(
+async def test_what_somebody_takes_from_us_is_reported_and_taken_back_after_a_while(
     core_cluster: Cluster,
     birds: Birds,
     person: Onlooker,
@@ -149,7 +149,7 @@ async def test_what_the_gang_does_not_own_is_not_taken_back(
         assert not flocks.one("g").metadata.owner_references
 
 
-async def test_a_gang_that_the_scheduler_cannot_serve_says_why_and_loses_its_object(
+async def test_a_gang_that_the_scheduler_cannot_serve_reports_why_and_loses_its_object(
     core_cluster: Cluster, birds: Birds, person: Onlooker, flocks: Eyes
 ) -> None:
     async with running_backend(core_cluster, birds.backend):
@@ -222,7 +222,7 @@ def coloured(birds: Birds) -> Backend:
     return replace(birds.backend, detect=detect)
 
 
-async def test_what_cannot_be_changed_is_kept_or_replaced_as_the_translator_says(
+async def test_what_cannot_be_changed_is_kept_or_replaced_as_the_translator_reports(
     core_cluster: Cluster, birds: Birds, person: Onlooker, flocks: Eyes
 ) -> None:
     # What a policy refuses is tried again so soon; a field that is immutable is not.

@@ -98,7 +98,7 @@ async def _make(person: Onlooker, kind: Resource, name: str, label: str, **more:
     await person.client.create(kind, manifest, field_manager="person", into=PartialObject)
 
 
-async def test_a_gang_is_neither_written_nor_spoken_of_before_what_it_follows_from_is_there(
+async def test_a_gang_is_neither_written_nor_reported_before_what_it_follows_from_is_there(
     core_cluster: Cluster, birds: Birds, person: Onlooker, flocks: Eyes
 ) -> None:
     translated: Counter[str] = Counter()
@@ -121,7 +121,7 @@ async def test_a_gang_is_neither_written_nor_spoken_of_before_what_it_follows_fr
         await until_programmed(person, "h")
 
 
-async def test_what_is_about_something_that_is_about_a_gang_wakes_that_gang(
+async def test_what_is_about_something_that_is_about_a_gang_reconciles_that_gang(
     core_cluster: Cluster, birds: Birds, person: Onlooker, flocks: Eyes
 ) -> None:
     translated: Counter[str] = Counter()
@@ -140,7 +140,7 @@ async def test_what_is_about_something_that_is_about_a_gang_wakes_that_gang(
         assert flocks.names() == ["g", "h"]
 
 
-async def test_what_is_said_about_something_that_all_gangs_need_is_renewed_when_it_changes(
+async def test_what_is_reported_about_something_that_all_gangs_need_is_renewed_when_it_changes(
     core_cluster: Cluster, birds: Birds, person: Onlooker
 ) -> None:
     place = person.namespace

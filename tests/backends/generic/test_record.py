@@ -78,7 +78,7 @@ def test_release_rules_are_stated_where_they_say_something() -> None:
     assert "lease" not in spec
 
 
-def test_a_backend_that_found_its_scheduler_says_what_it_speaks() -> None:
+def test_a_backend_that_found_its_scheduler_reports_what_it_serves() -> None:
     found = status(DIALECT)
     (ready,) = found["conditions"]
     assert (ready["status"], ready["reason"]) == ("True", "SchedulerApiFound")
@@ -87,7 +87,7 @@ def test_a_backend_that_found_its_scheduler_says_what_it_speaks() -> None:
     assert found["dialect"] == "example.com/v1"
 
 
-def test_a_backend_without_its_scheduler_says_what_to_do() -> None:
+def test_a_backend_without_its_scheduler_reports_what_to_do() -> None:
     found = status(ABSENT)
     (ready,) = found["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "SchedulerApiMissing")

@@ -41,7 +41,7 @@ async def test_a_change_that_a_policy_calls_invalid_is_made_once_the_policy_is_g
         await flocks.until(lambda: flocks.one("g").spec == {"birds": 3})
 
 
-async def test_an_object_that_the_server_cannot_take_is_told_of_until_it_can(
+async def test_an_object_that_the_server_cannot_take_is_reported_until_it_can(
     core_cluster: Cluster, birds: Birds, person: Onlooker, flocks: Eyes
 ) -> None:
     async with running_backend(core_cluster, birds.backend) as flock:

@@ -63,7 +63,7 @@ def test_a_gang_that_was_just_written_down() -> None:
     assert status_of(told())["observedGeneration"] == 2
 
 
-def test_the_words_of_the_scheduler_follow_the_numbers() -> None:
+def test_the_message_of_the_scheduler_follows_the_numbers() -> None:
     said = conditions(told([pod("a-0")], Report("Unschedulable", "0/5 nodes fit: cpu")))
     assert said["Scheduled"] == (
         "False",
@@ -88,7 +88,7 @@ def test_the_first_stage_that_is_not_passed_is_repeated_for_kubectl_get() -> Non
     assert shown == ["Unsupported", "Rejected", "PodsPending", "PodsNotReady", None]
 
 
-def test_a_placed_gang_has_no_use_for_old_words() -> None:
+def test_a_scheduled_gang_has_no_old_message_of_its_scheduler() -> None:
     said = conditions(told(PLACED, Report("Unschedulable", "no room")))
     assert said["Scheduled"] == ("True", "MinimumPlaced", "2/2 pods scheduled")
     assert status_of(told(PLACED))["phase"] == "Starting"
@@ -113,14 +113,14 @@ def test_what_the_scheduler_cannot_do_is_listed() -> None:
     assert said["Programmed"][:2] == ("False", "NotAccepted")
 
 
-def test_remarks_are_told_where_they_belong() -> None:
+def test_remarks_are_reported_where_they_belong() -> None:
     remarked = GangResult(GangStage.PROGRAMMED, generation=2, remarks=("preferred rack",))
     said = conditions(told(words=Report(remarks=("two writers",)), result=remarked))
     assert said["Accepted"][2] == "not applied: preferred rack"
     assert said["Programmed"][2] == "two writers"
 
 
-def test_a_disruption_is_told_and_taken_back() -> None:
+def test_a_disruption_is_reported_and_taken_back() -> None:
     disrupted = told(PLACED, Report(disruption="preempted by w-1"))
     assert conditions(disrupted)["DisruptionTarget"] == ("True", "Preempted", "preempted by w-1")
     about = after(disrupted)
@@ -217,7 +217,7 @@ def test_the_date_of_a_status_that_stays_is_taken_over_as_it_was_written() -> No
         (told(PLACED), told(PLACED, Report(disruption="by w-1")), WriteUrgency.NOW),
     ],
 )
-def test_only_what_flips_is_said_at_once(
+def test_only_what_flips_is_reported_at_once(
     said: ReportedStatus, then: ReportedStatus, soon: WriteUrgency
 ) -> None:
     assert urgency(after(said).status, then) is soon
@@ -230,7 +230,7 @@ def test_what_the_api_would_refuse_is_brought_into_form() -> None:
     assert conditions(told(words=Report("?", "x")))["Scheduled"][1] == "PodsPending"
 
 
-def test_the_first_word_is_said_at_once() -> None:
+def test_the_first_word_is_reported_at_once() -> None:
     assert urgency(None, told()) is WriteUrgency.NOW
 
 
@@ -240,7 +240,7 @@ def test_a_long_message_is_cut_and_still_recognised() -> None:
     assert urgency(after(long).status, long) is WriteUrgency.NOTHING
 
 
-def test_a_disruption_lasts_until_the_minimum_is_placed_again() -> None:
+def test_a_disruption_lasts_until_the_minimum_is_scheduled_again() -> None:
     taken = Disruption("Preempted", "1 of 2 pods are being taken away: for others")
     about = gang(("a", 2, 2))
     first = report(about, DONE, count(about, PLACED[:1]), Report(), taken)
@@ -255,7 +255,7 @@ def test_a_disruption_lasts_until_the_minimum_is_placed_again() -> None:
     )
 
 
-def test_the_scheduler_says_better_than_pods_who_takes_the_room() -> None:
+def test_the_scheduler_reports_better_than_pods_who_takes_the_capacity() -> None:
     about = gang(("a", 2, 2))
     words = Report(disruption="preempted by gang big-0")
     taken = Disruption("PreemptedForQuota", "text")

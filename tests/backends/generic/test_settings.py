@@ -51,14 +51,14 @@ def test_options_are_those_of_the_backend() -> None:
         ("{", "not YAML: "),
     ],
 )
-def test_a_mistake_is_told_with_its_path_in_one_line(text: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_path_in_one_line(text: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         parse(text, BirdOptions)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(SettingsError, match=r"server\.port.*; options\.height"):
         parse("server: {port: -1}\noptions: {height: x}", BirdOptions)
 
@@ -89,7 +89,7 @@ def test_the_deployed_settings_are_valid(name: str) -> None:
     load(ROOT / "deploy" / "backends" / name / "settings.yaml", backend.options)
 
 
-def test_every_setting_says_what_it_is_for() -> None:
+def test_every_setting_reports_what_it_is_for() -> None:
     models = [field.annotation for field in BackendSettings.model_fields.values()]
     models += [registry.find(name).options for name in registry.MODULES]
     for model in models:

@@ -88,7 +88,7 @@ def fits(number: int) -> Report:
     return Report("NoRoom", f"fits {number} of 5")
 
 
-async def test_other_words_after_a_silence_are_told_soon_and_then_at_their_pace() -> None:
+async def test_another_message_after_a_silence_is_reported_soon_and_the_next_ones_later() -> None:
     world = World()
     assert await world.until_told(Report()) == 0
     assert await world.until_told(fits(2)) == pytest.approx(SOON)

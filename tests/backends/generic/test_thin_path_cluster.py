@@ -12,7 +12,7 @@ from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_oper
 pytestmark = pytest.mark.cluster
 
 
-async def test_a_gang_runs_and_its_backend_says_so(
+async def test_a_gang_runs_and_its_backend_reports_it(
     core_cluster: Cluster, birds: Birds, person: Onlooker
 ) -> None:
     chosen = {"grove.io/scheduler-backend": birds.name}

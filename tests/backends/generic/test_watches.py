@@ -43,7 +43,7 @@ def test_neither_our_own_new_object_nor_a_status_is_a_reason_to_translate() -> N
     assert not drifted(kept(b"1", generation=0), kept(b"1", status={"phase": "x"}))
 
 
-def test_of_our_own_objects_only_what_the_scheduler_says_is_news() -> None:
+def test_of_our_own_objects_only_what_the_scheduler_reports_is_news() -> None:
     said, more = kept(b"1", status={"phase": "x"}), kept(b"1", status={"phase": "x", "n": 1})
     for tells in (None, lambda value: value.status.get("phase")):
         reports_differ = predicates.reports_differ(Writes(KIND, LooseObject, mirrored_part=tells))
@@ -72,7 +72,7 @@ def test_only_what_a_projection_shows_is_news() -> None:
     assert not predicates.content_differs(plain, again)
 
 
-def test_only_a_change_of_what_the_backend_writes_into_a_status_wakes_it() -> None:
+def test_only_a_change_of_what_the_backend_writes_into_a_status_reconciles_it() -> None:
     entry = {
         "type": "Accepted",
         "status": "True",
@@ -103,7 +103,7 @@ def test_a_pod_is_news_when_it_gets_further_or_is_thrown_back() -> None:
     assert predicates.pod_changes_status(pod("a-0"), None)
 
 
-def test_of_a_pods_conditions_only_those_that_are_told_are_news() -> None:
+def test_of_a_pods_conditions_only_those_that_are_reported_are_news() -> None:
     def saying(*conditions: PodCondition) -> Any:
         return pod("a-0", status=PodStatus(phase="Pending", conditions=conditions))
 

@@ -30,14 +30,14 @@ EVICTOR = "pg-big-0-8d9f0a54-3c5e-4a6b-9a3e-0d1f2c3b4a59"
 PREEMPTED = "Pod team-a/p-0 was preempted by higher priority workload team-b/big-0"
 
 
-def test_a_preempted_gang_says_who_took_its_room() -> None:
+def test_a_preempted_gang_reports_who_took_its_capacity() -> None:
     found = mirrored(pod_group(annotations=STARTED), evicted(AFTER, PREEMPTED, by=EVICTOR))
     assert found.disruption == "preempted by gang big-0 in namespace team-b (2 pods)"
     assert (found.reason, found.message) == ("Preempted", found.disruption)
     assert found.disruption_reason == "Preempted"
 
 
-def test_why_a_preempted_gang_is_not_placed_again_goes_beside_it() -> None:
+def test_why_a_preempted_gang_is_not_scheduled_again_goes_beside_it() -> None:
     found = mirrored(
         pod_group(unschedulable(REASON, at=AFTER), annotations=STARTED),
         evicted(AFTER, PREEMPTED, by="somebody"),
@@ -90,7 +90,7 @@ def test_times_are_compared_across_zones() -> None:
     assert mirrored(pod_group(annotations=started), event).reason == "Preempted"
 
 
-def test_the_latest_eviction_is_told() -> None:
+def test_the_latest_eviction_is_reported() -> None:
     later = evicted("2026-11-16T11:00:00Z", "x", "consolidation")
     events = later, evicted(AFTER, PREEMPTED, by=EVICTOR)
     assert mirrored(pod_group(annotations=STARTED), *events).reason == "Consolidated"
@@ -138,7 +138,7 @@ def test_an_old_eviction_of_surplus_is_not_blamed_for_a_later_loss(at: str, is_t
     ],
     ids=["gone", "going", "another-is-gone", "another-is-going"],
 )
-def test_an_eviction_of_a_pod_that_is_just_going_is_told_at_once(
+def test_an_eviction_of_a_pod_that_is_just_going_is_reported_at_once(
     references: tuple[str, ...], leaving: tuple[Pod, ...], is_told: bool
 ) -> None:
     it = fallen("True", "2026-11-16T09:30:00Z", *references)

@@ -21,7 +21,7 @@ async def test_the_installed_kai_is_recognised(stage: Stage) -> None:
     assert "v0.15" in stage.dialect.warning
 
 
-async def test_a_gang_is_held_until_it_fits_and_then_runs_whole(stage: Stage) -> None:
+async def test_a_gang_waits_until_it_fits_and_then_runs_whole(stage: Stage) -> None:
     for index in range(4):
         await stage.add_node(index)
     gang = await stage.gang("held", {"held-a": 2, "held-b": 3})
@@ -94,7 +94,7 @@ async def test_sub_groups_stay_in_their_rack_of_a_topology_made_from_its_binding
     assert await stage.write(gang) is Written.UNCHANGED
 
 
-async def test_a_gang_too_large_for_any_rack_says_how_much_of_it_fits(stage: Stage) -> None:
+async def test_a_gang_too_large_for_any_rack_reports_how_much_of_it_fits(stage: Stage) -> None:
     name = f"flat-{stage.namespace}"
     rack = f"{stage.namespace}/rack"
     for index in range(4):
@@ -121,7 +121,7 @@ async def test_a_gang_too_large_for_any_rack_says_how_much_of_it_fits(stage: Sta
     assert stage.nodes(gang) == []
 
 
-async def test_a_gang_waits_for_its_queue_and_says_so(stage: Stage) -> None:
+async def test_a_gang_waits_for_its_queue_and_reports_it(stage: Stage) -> None:
     queue = f"late-{stage.namespace}"
     await stage.add_node(0)
     gang = await stage.gang("queued", {"queued-a": 1}, queue=queue)
@@ -136,7 +136,7 @@ async def test_a_gang_waits_for_its_queue_and_says_so(stage: Stage) -> None:
     assert stage.words(gang).reason == ""
 
 
-async def test_a_gang_whose_binder_is_down_says_what_it_waits_for(
+async def test_a_gang_whose_binder_is_down_reports_what_it_waits_for(
     kai_with_gangs: Cluster, stage: Stage
 ) -> None:
     await stage.add_node(0)
@@ -153,7 +153,7 @@ async def test_a_gang_whose_binder_is_down_says_what_it_waits_for(
     assert stage.words(gang).message == ""
 
 
-async def test_a_queue_at_its_limit_is_told_with_its_numbers(stage: Stage) -> None:
+async def test_a_queue_at_its_limit_is_reported_with_its_numbers(stage: Stage) -> None:
     queue = f"small-{stage.namespace}"
     await stage.add_node(0)
     await stage.queue(queue, "root", cpu=10_000)
@@ -166,7 +166,7 @@ async def test_a_queue_at_its_limit_is_told_with_its_numbers(stage: Stage) -> No
     assert "requested 20 cores" in said
 
 
-async def test_a_preempted_gang_names_the_gang_that_took_its_room(stage: Stage) -> None:
+async def test_a_preempted_gang_names_the_gang_that_took_its_capacity(stage: Stage) -> None:
     classes = {f"low-{stage.namespace}": 10, f"high-{stage.namespace}": 90}
     for name, value in classes.items():
         await stage.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})

@@ -141,7 +141,7 @@ def test_numbers_of_the_queue_are_added_where_the_text_has_none() -> None:
     assert "queue 'team': limit cpu=2000 gpu=1, allocated cpu=1500, requested cpu=1000" in message
 
 
-def test_what_one_pod_says_is_part_of_what_is_said_about_the_gang() -> None:
+def test_what_one_pod_reports_is_part_of_what_is_reported_about_the_gang() -> None:
     whole = explanation_of(f"PodSchedulingErrors: {GANG}{NODES}..")
     assert explain([whole, explanation_of(f"{NODES}.")]) == explain([whole])
 
@@ -163,6 +163,6 @@ def test_conditions_of_pods_start_with_the_reason(text: str, reason: str, messag
     assert explanation_of(text) == told(reason, message)
 
 
-def test_long_lists_are_cut_and_say_so() -> None:
+def test_long_lists_are_cut_and_report_it() -> None:
     message = explain([told("", f"reason {number:02}") for number in range(20)])[1]
     assert message.endswith("reason 07; and 12 more")

@@ -22,12 +22,12 @@ from tests.backends.kai.kit import (
 )
 
 
-def test_before_kai_has_looked_there_is_nothing_to_say() -> None:
+def test_before_kai_has_looked_there_is_nothing_to_report() -> None:
     assert mirrored() == Report()
     assert mirrored(pod_group(), pods=two()) == Report()
 
 
-def test_a_gang_that_does_not_fit_says_how_far_it_fits() -> None:
+def test_a_gang_that_does_not_fit_reports_how_far_it_fits() -> None:
     found = mirrored(pod_group(unschedulable(REASON)), pods=two())
     assert found == Report("Unschedulable", f"group 'web-0-main' fits 1 of 2: {NODES}")
 
@@ -44,12 +44,12 @@ def test_a_condition_without_reasons_is_read_from_its_text() -> None:
     assert mirrored(pod_group(condition), pods=two()) == Report("OverLimit", "limit is 3")
 
 
-def test_a_condition_that_was_cleared_says_nothing() -> None:
+def test_a_condition_that_was_cleared_reports_nothing() -> None:
     condition = unschedulable(REASON) | {"status": "False"}
     assert mirrored(pod_group(condition), pods=two()) == Report()
 
 
-def test_a_placed_gang_is_not_called_unschedulable_by_a_condition_that_stayed() -> None:
+def test_a_scheduled_gang_is_not_called_unschedulable_by_a_condition_that_stayed() -> None:
     assert mirrored(pod_group(unschedulable(REASON)), pods=two(node="n-1")) == Report()
 
 
@@ -77,7 +77,7 @@ def test_while_members_are_missing_or_gated_old_words_are_not_repeated(
     assert mirrored(pod_group(unschedulable(REASON)), pods=pods) == Report()
 
 
-def test_pods_above_the_minimum_do_not_keep_a_gang_from_being_placed() -> None:
+def test_pods_above_the_minimum_do_not_keep_a_gang_from_being_scheduled() -> None:
     surplus = pod("p-2", "web-0-main", not_scheduled(f"{NODES}."))
     assert mirrored(pod_group(), pods=(*two(node="n-1"), surplus)) == Report()
 
@@ -94,7 +94,7 @@ def test_every_group_needs_its_own_minimum() -> None:
     assert mirrored(pod_group(), pods=pods, of=it).message == "no room"
 
 
-def test_a_binding_that_failed_is_said_with_the_binders_words() -> None:
+def test_a_binding_that_failed_is_reported_with_the_binders_message() -> None:
     message = "Failed to bind pod a/p-0 to node n-1: timed out."
     failed = {"type": "PodBound", "status": "False", "reason": "BindingError", "message": message}
     found = mirrored(pod_group(unschedulable(REASON)), pods=two(failed))
@@ -110,13 +110,13 @@ def test_pods_that_kai_has_chosen_nodes_for_wait_for_the_binder() -> None:
     assert mirrored(newer, pods=chosen).reason == "Unschedulable"
 
 
-def test_what_kai_says_of_the_new_pod_group_counts_beside_pods_of_an_earlier_gang() -> None:
+def test_what_kai_reports_about_the_new_pod_group_counts_beside_pods_of_an_earlier_gang() -> None:
     pods = pod("p-0", annotations=EARLIER, node="n-1"), pod("p-1")
     found = mirrored(pod_group(unschedulable(REASON)), pods=pods)
     assert found == Report("Unschedulable", f"group 'web-0-main' fits 1 of 2: {NODES}")
 
 
-def test_pods_of_an_earlier_gang_that_can_never_be_placed_are_named() -> None:
+def test_pods_of_an_earlier_gang_that_can_never_be_scheduled_are_named() -> None:
     found = mirrored(pod_group(), pods=two(annotations=EARLIER))
     assert found.reason == "PodsOfEarlierGang"
     assert found.message.endswith("Delete them to recreate them: p-0, p-1")

@@ -282,6 +282,6 @@ def test_a_topology_ends_at_the_single_node() -> None:
     assert levels == [{"nodeLabel": ZONE}, {"nodeLabel": HOST}]
 
 
-def test_a_topology_that_somebody_else_keeps_is_not_made() -> None:
+def test_a_topology_that_another_client_keeps_is_not_made() -> None:
     assert topology_for(binding("net", ZONE, kai_scheduler="theirs")) == ()
     assert len(topology_for(binding("net", ZONE, volcano="theirs"))) == 1

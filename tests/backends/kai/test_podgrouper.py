@@ -17,7 +17,7 @@ from tests.backends.kai.kit import (
 CAPTURED = {"pod-group-name": "pg-web-0-a-5b7c"}
 
 
-def test_pods_that_the_podgrouper_took_are_the_reason_and_the_fix_is_told() -> None:
+def test_pods_that_the_podgrouper_took_are_the_reason_and_the_fix_is_reported() -> None:
     found = mirrored(pod_group(), pods=two(annotations=CAPTURED), features=V0_13)
     assert found.reason == "PodGrouperClash"
     assert "pg-web-0-a-5b7c" in found.message
@@ -26,7 +26,7 @@ def test_pods_that_the_podgrouper_took_are_the_reason_and_the_fix_is_told() -> N
     assert "kai.scheduler/skip-podgrouper=true on the PodCliqueSet" in newer.message
 
 
-def test_a_clash_beside_a_placed_gang_is_a_remark() -> None:
+def test_a_clash_beside_a_scheduled_gang_is_a_remark() -> None:
     found = mirrored(pod_group(), pods=two(annotations=CAPTURED, node="n-1"))
     assert found.reason == ""
     assert "pg-web-0-a-5b7c" in found.remarks[0]

@@ -54,7 +54,7 @@ def is_taken(person: Onlooker) -> bool:
     return bool(owners) and not any(owner.controller for owner in owners)
 
 
-async def test_a_gang_whose_pod_group_is_taken_says_so_and_gets_it_back_without_a_fight(
+async def test_a_gang_whose_pod_group_is_taken_reports_it_and_gets_it_back_without_a_fight(
     kai_with_gangs: Cluster, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_writer, "RECLAIM_AFTER", 3.0)
@@ -99,7 +99,7 @@ async def test_a_gang_whose_pod_group_is_taken_says_so_and_gets_it_back_without_
         assert holds(person.one(GANGS, "w-0"), "Ready")
 
 
-async def test_a_set_whose_pod_group_the_podgrouper_made_first_says_what_to_do(
+async def test_a_set_whose_pod_group_the_podgrouper_made_first_reports_what_to_do(
     kai_with_gangs: Cluster, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 1.0)

@@ -50,7 +50,7 @@ async def test_a_set_runs_on_kai_with_few_writes_and_leaves_nothing(
         await stage.until(lambda: f"pg-w-0-{uid}" not in stage.known(PODGROUPS))
 
 
-async def test_a_set_that_does_not_fit_says_so_until_there_is_room(
+async def test_a_set_that_does_not_fit_reports_it_until_there_is_capacity(
     kai_with_gangs: Cluster, stage: Stage
 ) -> None:
     for index in range(2):

@@ -25,7 +25,7 @@ from tests.backends.kai.kit import (
 )
 
 
-def test_a_missing_queue_is_said_before_anything_else_with_those_that_exist() -> None:
+def test_a_missing_queue_is_reported_before_anything_else_with_those_that_exist() -> None:
     found = mirrored(queue("root"), queue("lab", "root"), queues=False)
     assert found.reason == "QueueDoesNotExist"
     assert "queue 'team' does not exist. Create it" in found.message
@@ -71,7 +71,7 @@ def test_queues_in_a_circle_do_not_hang_the_mirror() -> None:
         ((topology("net", ZONE, RACK),), "", ""),
     ],
 )
-def test_a_topology_that_is_missing_or_lacks_a_level_is_said(
+def test_a_topology_that_is_missing_or_lacks_a_level_is_reported(
     objects: tuple[Any, ...], reason: str, text: str
 ) -> None:
     it = gang(group("web-0-main", 2, pack(RACK)), metadata=on_topology())

@@ -155,7 +155,7 @@ def test_the_queue_is_the_label_then_the_annotation_then_the_default(
     assert spec(gang(metadata=metadata), default_queue=default)["queue"] == queue
 
 
-def test_a_gang_without_a_queue_is_told_how_to_name_one() -> None:
+def test_the_message_about_a_missing_queue_names_how_to_set_one() -> None:
     text = refusals(gang(metadata={}))
     assert "label kai.scheduler/queue on the PodCliqueSet" in text
     assert "defaultQueue" in text
@@ -205,7 +205,7 @@ def test_the_grace_period_of_the_settings_holds_for_gangs_that_state_none() -> N
     assert translated(gang(), V0_16, staleness_grace_period="-1s").remarks == ()
 
 
-def test_a_priority_class_that_does_not_exist_is_passed_on_and_said() -> None:
+def test_a_priority_class_that_does_not_exist_is_passed_on_and_reported() -> None:
     it = gang(priorityClassName="high")
     translation = translated(it)
     assert cast("Object", translation.objects[0].manifest["spec"])["priorityClassName"] == "high"
@@ -332,12 +332,12 @@ def test_a_gang_without_groups_is_refused() -> None:
     assert "no groups" in refusals(it)
 
 
-def test_reservations_are_said_to_be_unknown_to_kai() -> None:
+def test_reservations_are_reported_to_be_unknown_to_kai() -> None:
     it = gang(reuseReservationRef={"namespace": "x", "name": "y"})
     assert "cannot reuse a reservation" in translated(it).remarks[0]
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     it = gang(group("a", 0), metadata={"labels": {"kai.scheduler/preemptibility": "maybe"}})
     assert len(translated(it, V0_13).refusals) == 3
 
@@ -353,7 +353,7 @@ def test_the_gang_is_not_changed_and_the_same_gang_gives_the_same_manifest() -> 
 
 @pytest.mark.parametrize("features", [V0_13, V0_17])
 @pytest.mark.parametrize("annotations", [{}, EARLIER])
-def test_members_that_are_held_change_no_translation(
+def test_members_that_are_gated_change_no_translation(
     features: KaiFeatures, annotations: dict[str, str]
 ) -> None:
     # Where they did, the dialect would have to declare `heeds_gated_pods`.

@@ -95,7 +95,7 @@ async def test_a_placement_that_the_network_lacks_is_refused_until_it_has_it(sta
             _delete(stage, "clusternetworktopologies/default")
 
 
-async def test_a_pod_group_of_somebody_else_is_never_touched(
+async def test_a_pod_group_of_another_client_is_never_touched(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 0.5)

@@ -71,7 +71,9 @@ def test_kinds_that_the_scheduler_waits_for_in_silence_are_warned_of() -> None:
     assert warning.startswith(f"{RESERVATIONS} and {DEVICES} are not served")
 
 
-def test_pods_are_released_before_the_scheduler_is_told_and_surplus_after_it_placed_them() -> None:
+def test_pods_are_released_before_the_scheduler_sees_the_gang_and_surplus_after_it_scheduled_them() -> (
+    None
+):
     assert BACKEND.release.programs is ProgramsRelease.AFTER_RELEASE
     assert BACKEND.release.surplus is SurplusRelease.AFTER_SCHEDULED
     assert found().preparation.mode is PreparationMode.PER_GANG

@@ -15,7 +15,7 @@ from tests.core.kit import condition, gates, running_operator
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(300)]
 
 
-async def test_members_come_first_and_surplus_gets_what_room_is_left(stage: Stage) -> None:
+async def test_members_come_first_and_surplus_gets_what_capacity_is_left(stage: Stage) -> None:
     await stage.add_nodes(6)
     cliques = [stage.clique("prefill", 2), stage.clique("decode", 5, minAvailable=3)]
     cluster = stage.bed.cluster

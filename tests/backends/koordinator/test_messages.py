@@ -44,30 +44,30 @@ def test_explanations_are_cleaned_and_keep_their_numbers(
     assert explain(messages, 5) == expected
 
 
-def test_which_member_found_no_room_changes_nothing() -> None:
+def test_which_member_found_no_capacity_changes_nothing() -> None:
     assert explain([FULL.format(pod="a", waiting=4)], 5) == explain(
         [FULL.format(pod="b", waiting=4)], 5
     )
 
 
-def test_a_missing_network_is_told_with_what_to_do() -> None:
+def test_a_missing_network_is_reported_with_what_to_do() -> None:
     reason, message = explain(["no cluster network topology"], 2)
     assert reason == "NetworkTopologyUnknown"
     assert "--enable-network-topology-manager" in message
 
 
-def test_those_that_were_turned_away_say_how_many_fit() -> None:
+def test_those_that_were_turned_away_report_how_many_fit() -> None:
     alone = "0/2 nodes are available: 2 Insufficient cpu. preemption: not helpful."
     assert explain([alone, alone, FULL.format(pod="a", waiting=1)], 2)[1].startswith(
         "fits 1 of 2: "
     )
 
 
-def test_what_the_tried_member_says_wins_over_those_that_were_turned_away() -> None:
+def test_what_the_tried_member_reports_wins_over_those_that_were_turned_away() -> None:
     assert explain(["0/1 nodes are available", "0/1 nodes are available", TREE], 5)[0] == (
         "TopologyUnsatisfied"
     )
 
 
-def test_long_texts_are_cut() -> None:
+def test_long_messages_are_cut() -> None:
     assert len(explain(["x" * 5000], 1)[1]) < 600

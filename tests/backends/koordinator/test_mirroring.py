@@ -22,18 +22,18 @@ FULL = unschedulable(
 )
 
 
-def test_a_gang_that_is_placed_says_nothing() -> None:
+def test_a_gang_that_is_scheduled_reports_nothing() -> None:
     assert mirror(installed(), GANG, Known(members(GANG, node="n"), (), written(GANG))) == Report()
 
 
-def test_a_gang_without_room_says_how_much_of_it_fits() -> None:
+def test_a_gang_without_capacity_reports_how_much_of_it_fits() -> None:
     facts = Known(members(GANG, told=FULL), (), written(GANG))
     said = mirror(installed(), GANG, facts)
     assert said.reason == "Unschedulable"
     assert said.message == "fits 2 of 3: 0/2 nodes are available: 2 Insufficient cpu"
 
 
-def test_what_was_said_before_is_not_repeated_of_members_that_are_held() -> None:
+def test_what_was_reported_before_is_not_repeated_of_members_that_are_gated() -> None:
     gated = unschedulable(
         "Scheduling is blocked due to non-empty scheduling gates", "SchedulingGated"
     )
@@ -43,7 +43,7 @@ def test_what_was_said_before_is_not_repeated_of_members_that_are_held() -> None
     assert mirror(installed(), GANG, Known(members(GANG, told=FULL))) == Report()
 
 
-def test_silence_of_the_scheduler_is_told_without_a_reason() -> None:
+def test_silence_of_the_scheduler_is_reported_without_a_reason() -> None:
     said = mirror(installed(), GANG, Known(members(GANG), (), written(GANG)))
     assert (said.reason, said.message) == ("", NOT_TRIED)
 
@@ -54,7 +54,7 @@ def test_an_error_of_the_scheduler_is_passed_on() -> None:
     assert (said.reason, said.message) == ("SchedulerError", "binding rejected: pod is gated")
 
 
-def test_surplus_that_finds_no_room_says_nothing_about_the_gang() -> None:
+def test_surplus_that_finds_no_capacity_reports_nothing_about_the_gang() -> None:
     of = gang({"w-0-a": 1}, pods=2)
     pods = (pod(of, "w-0-a", 0, node="n"), pod(of, "w-0-a", 1, told=FULL))
     assert mirror(installed(), of, Known(pods, (), written(of))) == Report()

@@ -63,7 +63,7 @@ def test_a_node_label_becomes_the_layer_that_has_it_on_every_pod_group(
     assert translation.remarks == ()
 
 
-def test_members_of_a_gathered_gang_are_told_from_others() -> None:
+def test_members_of_a_gathered_gang_are_distinguished_from_others() -> None:
     [first, _] = placed(gang(topologyConstraint=pack(RACK))).preparations
     assert first.members is not None
     assert first.members.annotations == {KEY_TOPOLOGY_SELECTOR: "{gangUID}"}
@@ -127,6 +127,6 @@ def test_parts_of_a_gang_have_no_placement_of_their_own() -> None:
     assert translation.remarks[0].startswith(f"group 'w-0-a' cannot be packed by {RACK}")
 
 
-def test_surplus_that_may_go_elsewhere_is_said_with_its_number() -> None:
+def test_surplus_that_may_go_elsewhere_is_reported_with_its_number() -> None:
     translation = placed(gang({"w-0-a": 1}, pods=3, topologyConstraint=pack(RACK)))
     assert f"the 2 pods above the minimum may be scheduled outside of {RACK}" in translation.remarks

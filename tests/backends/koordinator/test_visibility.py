@@ -36,7 +36,7 @@ FREE, HELD, BOUND = members(GANG), members(GANG, gated=True), members(GANG, node
     ],
     ids=["none", "held", "partly held", "one missing", "free", "bound"],
 )
-def test_a_new_gang_is_told_of_when_every_member_is_free(
+def test_a_new_gang_is_reported_when_every_member_is_free(
     pods: tuple[Pod, ...], visibility: Visibility
 ) -> None:
     assert visibility_of(GANG, Known(pods)) is visibility
@@ -65,7 +65,7 @@ def test_a_new_gang_is_told_of_when_every_member_is_free(
         "one of three is going",
     ],
 )
-def test_a_gang_that_is_known_is_held_while_it_is_lost(
+def test_a_gang_that_is_known_is_blocked_while_it_is_lost(
     pods: tuple[Pod, ...], leaving: tuple[Pod, ...], visibility: Visibility
 ) -> None:
     assert visibility_of(GANG, Known(pods, leaving, BEFORE)) is visibility
@@ -96,7 +96,7 @@ def test_a_gang_of_one_has_no_half_that_could_be_seen() -> None:
     assert visibility_of(of, Known(held, (), written(of))) is Visibility.VISIBLE
 
 
-def test_what_is_held_asks_for_more_pods_than_there_can_be() -> None:
+def test_a_blocked_gang_requests_more_pods_than_there_can_be() -> None:
     translation = translate(installed(), GANG, Known(HELD, (), BEFORE))
     assert translation.awaits == AWAITS_AGAIN
     minimums = [cast("Any", item.manifest["spec"])["minMember"] for item in translation.objects]

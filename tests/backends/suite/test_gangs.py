@@ -14,13 +14,13 @@ async def test_a_gang_that_fits_is_bound_whole(stage: Stage) -> None:
     await scenarios.fits(stage, nobody)
 
 
-async def test_a_gang_that_does_not_fit_binds_nothing_and_says_why_until_it_does(
+async def test_a_gang_that_does_not_fit_binds_nothing_and_reports_why_until_it_does(
     stage: Stage,
 ) -> None:
     await scenarios.waits_for_room(stage, nobody)
 
 
-async def test_of_two_gangs_with_room_for_one_exactly_one_runs(stage: Stage) -> None:
+async def test_of_two_gangs_with_capacity_for_one_exactly_one_runs(stage: Stage) -> None:
     await scenarios.competes(stage, nobody)
 
 
@@ -28,7 +28,9 @@ async def test_a_set_is_scaled_out_and_in_and_its_deletion_leaves_nothing(stage:
     await scenarios.is_resized(stage, nobody)
 
 
-async def test_a_preempted_gang_says_so_and_comes_back_when_there_is_room(stage: Stage) -> None:
+async def test_a_preempted_gang_reports_it_and_comes_back_when_there_is_capacity(
+    stage: Stage,
+) -> None:
     await scenarios.is_preempted(stage, nobody)
 
 

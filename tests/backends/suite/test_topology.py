@@ -35,7 +35,7 @@ async def _racks(stage: Stage, **sizes: int) -> tuple[str, dict[str, str]]:
 
 
 @_those(GANG, can=True)
-async def test_a_gang_is_placed_in_the_one_rack_that_has_room_for_it(stage: Stage) -> None:
+async def test_a_gang_is_scheduled_in_the_one_rack_that_has_capacity_for_it(stage: Stage) -> None:
     topology, rack_of = await _racks(stage, one=1, two=2, three=1)
     await stage.create("w", {"a": 1, "b": 1}, **_packed(topology, required="rack"))
     await stage.until_runs("w")
@@ -43,7 +43,9 @@ async def test_a_gang_is_placed_in_the_one_rack_that_has_room_for_it(stage: Stag
 
 
 @_those(GANG, can=True)
-async def test_a_gang_that_no_rack_has_room_for_binds_nothing_until_one_has(stage: Stage) -> None:
+async def test_a_gang_that_no_rack_has_capacity_for_binds_nothing_until_one_has(
+    stage: Stage,
+) -> None:
     topology, rack_of = await _racks(stage, one=1, two=1)
     await stage.create("w", {"a": 2}, **_packed(topology, required="rack"))
     await stage.person.until(

@@ -89,7 +89,7 @@ async def test_a_rack_is_refused_until_there_are_hyper_nodes_of_racks(
         await bindings.clean_up()
 
 
-async def test_a_pod_group_of_somebody_else_is_left_alone(
+async def test_a_pod_group_of_another_client_is_left_alone(
     volcano_with_gangs: Cluster, person: Onlooker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gang_reconciler, "CONFLICT_RETRY_SECONDS", 0.5)
@@ -103,7 +103,7 @@ async def test_a_pod_group_of_somebody_else_is_left_alone(
         await until_running(person, "w-0")
 
 
-async def test_an_older_pod_group_is_spoken_to_in_its_own_words(
+async def test_an_older_pod_group_is_written_in_its_own_form(
     volcano_with_gangs: Cluster, person: Onlooker
 ) -> None:
     """The same scheduler, whose CRD lacks the sub-groups of v1.14."""
@@ -124,7 +124,7 @@ async def test_an_older_pod_group_is_spoken_to_in_its_own_words(
         assert message(person, "w-0", "Scheduled") == "3/3 pods scheduled"
 
 
-async def test_without_its_definitions_the_backend_waits_and_says_what_is_missing(
+async def test_without_its_definitions_the_backend_waits_and_reports_what_is_missing(
     bare_cluster: Cluster,
 ) -> None:
     async with Client(from_kubeconfig(bare_cluster.kubeconfig)) as client:

@@ -63,7 +63,7 @@ def test_capabilities_are_those_that_were_found(
 
 
 @pytest.mark.parametrize("missing", [PODGROUPS, QUEUES])
-def test_without_a_kind_it_waits_and_says_what_to_install(missing: object) -> None:
+def test_without_a_kind_it_waits_and_reports_what_to_install(missing: object) -> None:
     kinds = [kind for kind in (PODGROUPS, QUEUES, HYPERNODES) if kind != missing]
     found = detect(served({"minMember": {"type": "integer"}}, *kinds), VolcanoOptions())
     assert isinstance(found, Absent)
@@ -79,7 +79,7 @@ def test_another_projects_pod_group_is_not_taken_for_volcanos() -> None:
     assert "spec.minMember" in found.missing
 
 
-def test_without_hyper_nodes_the_record_warns_that_nothing_is_placed() -> None:
+def test_without_hyper_nodes_the_record_warns_that_nothing_is_scheduled() -> None:
     full = SERVED["1.14"]
     kinds = {key for key in full.resources if key[2] != HYPERNODES.plural}
     found = spoken(Served(frozenset(kinds), full.schemas))

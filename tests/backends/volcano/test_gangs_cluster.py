@@ -49,7 +49,7 @@ async def test_a_set_runs_on_volcano_with_few_writes_and_leaves_nothing(
         await pod_groups.until(lambda: not pod_groups.names())
 
 
-async def test_surplus_pods_never_take_the_room_of_members(
+async def test_surplus_pods_never_take_the_capacity_of_members(
     volcano_with_gangs: Cluster, person: Onlooker
 ) -> None:
     rooms = Rooms(volcano_with_gangs)

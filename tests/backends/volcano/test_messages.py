@@ -36,7 +36,7 @@ def test_the_cause_is_taken_out(text: str, cause: str) -> None:
     assert cause_of(text) == cause
 
 
-def test_the_same_cause_is_said_once_and_in_order() -> None:
+def test_the_same_cause_is_reported_once_and_in_order() -> None:
     texts = ["b.", "a", "b", ""]
     assert cleaned(texts) == cleaned(reversed(texts)) == "a; b"
 
@@ -52,7 +52,7 @@ STEADY = (
 )
 
 
-def test_reasons_that_change_by_chance_are_said_once_and_then_kept() -> None:
+def test_reasons_that_change_by_chance_are_reported_once_and_then_kept() -> None:
     first = cleaned([ONE])
     assert "9 node(s) didn't match Pod's node selector" in first
     assert cleaned([TWO], first) == STEADY

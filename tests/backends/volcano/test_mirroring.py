@@ -45,7 +45,7 @@ SHORT = waiting(
 )
 
 
-def test_a_gang_that_does_not_fit_says_how_much_of_it_does_and_why() -> None:
+def test_a_gang_that_does_not_fit_reports_how_much_of_it_does_and_why() -> None:
     words = said(pod_group(told("Unschedulable", COUNTS)), pods=SHORT)
     assert (words.reason, words.message) == (
         "Unschedulable",
@@ -59,12 +59,12 @@ VACATED = (
 )
 
 
-def test_pods_whose_place_is_being_vacated_fit_although_they_say_no() -> None:
+def test_pods_whose_node_is_being_vacated_fit_although_they_are_unschedulable() -> None:
     pods = waiting(*map(not_scheduled, (VACATED, VACATED, NO_CPU)))
     assert said(pods=pods).message.startswith("fits 2 of 3: 0/4 nodes are available")
 
 
-def test_if_every_pod_has_a_place_the_gang_says_why_that_is_not_enough() -> None:
+def test_if_every_pod_has_a_place_the_gang_reports_why_that_is_not_enough() -> None:
     pods = waiting(*map(not_scheduled, (VACATED, VACATED, VACATED)))
     about_gang = pod_group(told("Unschedulable", f"{COUNTS}. Origin reason is p2: {NO_CPU}"))
     words = said(about_gang, pods=pods)
@@ -84,7 +84,7 @@ def test_how_much_of_several_groups_fits_is_not_claimed() -> None:
     assert words.message == "0/4 nodes are available: 4 Insufficient cpu"
 
 
-def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
+def test_pods_that_repeat_what_is_reported_about_the_gang_add_nothing() -> None:
     about_gang = (
         "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable."
         f" Origin reason is web-0-main-x: {NO_CPU}"
@@ -93,11 +93,11 @@ def test_pods_that_repeat_what_is_said_about_the_gang_add_nothing() -> None:
     assert said(pods=pods).message == "fits 0 of 3: 0/4 nodes are available: 4 Insufficient cpu"
 
 
-def test_the_order_of_pods_does_not_change_what_is_said() -> None:
+def test_the_order_of_pods_does_not_change_what_is_reported() -> None:
     assert said(pods=SHORT) == said(pods=SHORT[::-1])
 
 
-def test_what_changes_by_chance_is_not_said_anew() -> None:
+def test_what_changes_by_chance_is_not_reported_again() -> None:
     flipping = (
         "0/4 nodes are unavailable: 1 node(s) had untolerated taint {a: }, 3 Insufficient cpu."
     )
@@ -141,7 +141,7 @@ def test_gated_surplus_pods_do_not_keep_words_back() -> None:
     assert said(pods=(*SHORT, extra)).message.startswith("fits 2 of 3: ")
 
 
-def test_without_a_word_from_pods_the_newest_condition_speaks() -> None:
+def test_without_a_word_from_pods_the_newest_condition_serves() -> None:
     pods = tuple(pod(f"p{index}") for index in range(3))
     unschedulable = told("Unschedulable", f"{COUNTS}. Origin reason is p2: {NO_CPU}", NEW)
     scheduled = told("Scheduled", at=OLD)
@@ -160,7 +160,7 @@ def test_a_condition_from_before_the_release_is_not_repeated() -> None:
     assert said(pod_group(told("Unschedulable", COUNTS)), pods=pods) == Report()
 
 
-def test_a_gang_that_was_not_let_into_its_queue_says_so() -> None:
+def test_a_gang_that_was_not_let_into_its_queue_reports_it() -> None:
     pods = tuple(pod(f"p{index}") for index in range(3))
     minimum = {"memory": "2Gi", "cpu": "7"}
     words = said(pod_group(phase="Pending", minimum=minimum), pods=pods)
@@ -197,7 +197,7 @@ def test_a_queue_that_does_not_exist_is_named_with_those_that_do() -> None:
         ("", "Check that vc-controller-manager runs"),
     ],
 )
-def test_a_queue_that_is_not_open_is_told(state: str, text: str) -> None:
+def test_a_queue_that_is_not_open_is_reported(state: str, text: str) -> None:
     words = said(queue("q", state), pods=SHORT, default_queue="q")
     assert words.reason == "QueueNotOpen"
     assert text in words.message

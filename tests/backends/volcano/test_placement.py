@@ -100,13 +100,13 @@ def test_a_required_level_without_hyper_nodes_is_refused_with_what_to_do() -> No
     )
 
 
-def test_hyper_nodes_that_disagree_about_a_level_are_told_with_their_tiers() -> None:
+def test_hyper_nodes_that_disagree_about_a_level_are_reported_with_their_tiers() -> None:
     given = hyper_node("a", 1, RACK), hyper_node("b", 2, RACK)
     [refusal] = translated(gang(topologyConstraint=pack(required=RACK)), *given).refusals
     assert f"HyperNodes of level {RACK} are on the tiers 1, 2. Give them all one tier" in refusal
 
 
-def test_a_preferred_level_without_hyper_nodes_is_left_out_and_said() -> None:
+def test_a_preferred_level_without_hyper_nodes_is_left_out_and_reported() -> None:
     found = translated(gang(topologyConstraint=pack(preferred=HOST)))
     assert "networkTopology" not in spec_of(found)
     [remark] = found.remarks
@@ -129,7 +129,7 @@ def test_a_group_gets_its_own_tier_inside_that_of_the_gang() -> None:
     assert policies(spec) == {"web-0-a": hard(1), "web-0-b": None, "web-0-c": hard(ANY_TIER)}
 
 
-def test_groups_that_are_placed_together_are_one_sub_group() -> None:
+def test_groups_that_are_packed_together_are_one_sub_group() -> None:
     asked = gang(
         group("web-0-lead", 1),
         group("web-0-work", 3),
@@ -258,7 +258,7 @@ def test_what_an_older_volcano_cannot_place_is_refused_or_left_out() -> None:
     assert len(preferred.remarks) == 1
 
 
-def test_a_gang_with_priority_and_placement_is_told_that_nobody_is_evicted_for_it() -> None:
+def test_a_gang_with_priority_and_placement_reports_that_nobody_is_evicted_for_it() -> None:
     asked = gang(topologyConstraint=pack(required=RACK), priorityClassName="high")
     found = translated(asked, *network(), named(PRIORITY_CLASSES, "high"))
     assert found.remarks == (

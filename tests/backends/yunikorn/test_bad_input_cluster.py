@@ -20,7 +20,7 @@ def _in(queue: str) -> Object:
     return {"annotations": {KEY_QUEUE: queue}}
 
 
-async def test_a_queue_that_does_not_exist_is_told_until_another_is_named(stage: Stage) -> None:
+async def test_a_queue_that_does_not_exist_is_reported_until_another_is_named(stage: Stage) -> None:
     await stage.add_nodes(2)
     await stage.create("w", {"a": 2}, **_in("root.nobody"))
 
@@ -51,7 +51,7 @@ def _left_in(stage: Stage, queue: str) -> list[LooseObject]:
     ]
 
 
-async def test_a_gang_that_its_queue_has_no_room_for_says_so_with_the_numbers(
+async def test_a_gang_that_its_queue_has_no_capacity_for_reports_it_with_the_numbers(
     stage: Stage,
 ) -> None:
     await stage.add_nodes(4)
@@ -104,7 +104,7 @@ async def test_a_clique_that_could_not_be_read_is_refused_and_harms_no_other_set
     await stage.until_runs("w")
 
 
-async def test_what_placeholders_cannot_heed_is_left_undone_and_said(stage: Stage) -> None:
+async def test_what_placeholders_ignore_is_reported_as_not_applied(stage: Stage) -> None:
     await stage.add_nodes(2)
     apart = {
         "podAntiAffinity": {

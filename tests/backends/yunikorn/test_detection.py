@@ -35,7 +35,7 @@ def test_no_topology_is_promised_nor_that_sizes_can_change() -> None:
     assert dialect().capabilities == {"Gang", "GroupMinimums", "Priority", "ElasticSurplus"}
 
 
-def test_core_is_told_what_keeps_yunikorn_from_wedging() -> None:
+def test_the_record_has_what_keeps_yunikorn_from_wedging() -> None:
     rules = BACKEND.release
     assert rules.surplus is SurplusRelease.AFTER_SCHEDULED
     assert rules.member_lost is MemberLost.RECREATE_GANG

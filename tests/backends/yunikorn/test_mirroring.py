@@ -42,23 +42,23 @@ def said(
     return mirror(it, GivenFacts(*objects, pods=pods))
 
 
-def test_a_placed_gang_has_nothing_to_say() -> None:
+def test_a_scheduled_gang_has_nothing_to_report() -> None:
     assert said(pods=PLACED) == Report()
 
 
-def test_before_all_members_are_released_nothing_is_said() -> None:
+def test_before_all_members_are_released_nothing_is_reported() -> None:
     held = pod("web-0-b-xxxx3", "web-0-b", gates=("grove.io/podgang",))
     assert said(pods=(*MEMBERS[:2], held)) == Report()
     assert said(pods=MEMBERS[:2]) == Report()
 
 
-def test_a_scheduler_that_does_nothing_is_told_without_a_reason() -> None:
+def test_a_scheduler_that_does_nothing_is_reported_without_a_reason() -> None:
     words = said()
     assert words.reason == ""
     assert words.message.startswith("YuniKorn has not begun to reserve capacity")
 
 
-def test_room_that_is_short_is_told_with_what_is_held_of_each_group() -> None:
+def test_capacity_that_is_short_is_reported_with_what_is_reserved_for_each_group() -> None:
     words = said(
         placeholder("tg-1", node="n1"),
         placeholder("tg-2", "web-0-a", not_scheduled()),
@@ -83,7 +83,7 @@ def test_a_reservation_that_goes_on_has_no_reason() -> None:
     )
 
 
-def test_members_that_take_their_places_count_with_what_is_held() -> None:
+def test_members_that_replace_placeholders_count_with_what_is_reserved() -> None:
     words = said(
         placeholder("tg-2", node="n2"),
         placeholder("tg-3", "web-0-b", node="n3"),
@@ -148,7 +148,7 @@ def test_a_queue_that_is_full_is_another_reason() -> None:
     assert skipped.reason == "QueueQuotaExceeded"
 
 
-def test_what_was_said_while_members_were_held_is_over() -> None:
+def test_what_was_reported_while_members_were_gated_is_over() -> None:
     gated = not_scheduled("blocked due to non-empty scheduling gates", "SchedulingGated")
     free = tuple(
         pod(one.metadata.name, one.metadata.labels["grove.io/podclique"], gated) for one in MEMBERS
@@ -156,13 +156,13 @@ def test_what_was_said_while_members_were_held_is_over() -> None:
     assert said(pods=free) == said()
 
 
-def test_a_lost_member_of_a_running_gang_speaks_for_itself() -> None:
+def test_a_lost_member_of_a_running_gang_serves_for_itself() -> None:
     waiting = pod("web-0-a-xxxx9", "web-0-a", not_scheduled())
     words = said(pods=(*PLACED[1:], waiting))
     assert (words.reason, words.message) == ("Unschedulable", WAITS)
 
 
-def test_surplus_that_is_placed_does_not_silence_a_member_that_is_not() -> None:
+def test_surplus_that_is_scheduled_does_not_silence_a_member_that_is_not() -> None:
     waiting = pod("web-0-a-xxxx9", "web-0-a", not_scheduled())
     surplus = pod("web-0-a-xxxx8", "web-0-a", node="n1", index="2")
     words = said(pods=(*PLACED[1:], waiting, surplus))
@@ -177,7 +177,7 @@ def test_surplus_that_is_placed_does_not_silence_a_member_that_is_not() -> None:
         ("False", "2026-11-16T08:00:00Z", False),
     ],
 )
-def test_a_preemption_is_told_if_it_came_with_the_loss(
+def test_a_preemption_is_reported_if_it_came_with_the_loss(
     status: str, event_at: str, counts: bool
 ) -> None:
     of = gang(conditions=[since(status)])
@@ -186,19 +186,19 @@ def test_a_preemption_is_told_if_it_came_with_the_loss(
     assert words.disruption == (told if counts else "")
 
 
-def test_a_preemption_of_another_gangs_pod_is_not_told() -> None:
+def test_a_preemption_of_another_gangs_pod_is_not_reported() -> None:
     assert said(event("web-0-c-xxxx7", PREEMPTED)).disruption == ""
     assert said(event("web-0-a-xxxx7", PREEMPTED, namespace="team-b")).disruption == ""
     assert said(event("web-0-a-xxxx7", PREEMPTED), pods=PLACED).disruption == ""
 
 
-def test_a_preemption_for_a_quota_is_told_too() -> None:
+def test_a_preemption_for_a_quota_is_reported_too() -> None:
     message = "Preempted by Quota change enforcement process in root.team"
     words = said(event("web-0-a-xxxx7", message), pods=())
     assert words.disruption == "preempted by Quota change enforcement process in root.team"
 
 
-def test_a_rejected_gang_says_so_until_its_new_pods_are_looked_at() -> None:
+def test_a_rejected_gang_reports_it_until_its_new_pods_are_looked_at() -> None:
     words = said(event("web-0-a-xxxx7", REJECTED), pods=())
     assert words.reason == "ApplicationRejected"
     assert "application rejected: no placement rule matched" in words.message
@@ -206,13 +206,13 @@ def test_a_rejected_gang_says_so_until_its_new_pods_are_looked_at() -> None:
     assert said(event("web-0-a-xxxx7", REJECTED)).reason == ""
 
 
-def test_a_rejected_gang_whose_pods_were_left_as_they_are_says_what_to_do() -> None:
+def test_a_rejected_gang_whose_pods_were_left_as_they_are_reports_what_to_do() -> None:
     words = said(event("web-0-a-xxxx1", REJECTED))
     assert words.reason == "ApplicationRejected"
     assert words.message.endswith("Delete these pods: YuniKorn does not try them again")
 
 
-def test_a_reservation_that_was_given_up_says_so() -> None:
+def test_a_reservation_that_was_given_up_reports_it() -> None:
     message = "Application web-0-0b6c1d9e-0 scheduling failed, reason: ResourceReservationTimeout"
     assert said(event("web-0-a-xxxx7", message), pods=()).reason == "ReservationTimedOut"
 
@@ -224,7 +224,9 @@ def test_a_reservation_that_was_given_up_says_so() -> None:
         ("TaskGroupsError", "could not parse the task groups"),
     ],
 )
-def test_pods_that_are_scheduled_one_by_one_say_so_placed_or_not(action: str, why: str) -> None:
+def test_pods_that_are_scheduled_one_by_one_report_it_scheduled_or_not(
+    action: str, why: str
+) -> None:
     fallen = event("web-0-a-xxxx1", "fall back to normal scheduling", action=action)
     waiting = said(fallen)
     assert waiting.reason == "GangNotGuaranteed"

@@ -81,7 +81,7 @@ def test_a_pod_that_starts_after_others_has_the_init_container_of_core_too() -> 
 
 
 @pytest.mark.parametrize("amount", ["lots", "-1"])
-def test_what_is_no_quantity_is_said_with_its_place(amount: str) -> None:
+def test_what_is_no_quantity_is_reported_with_its_place(amount: str) -> None:
     template = {"containers": [container("engine", requests={"cpu": amount})]}
     with pytest.raises(NoQuantityError, match=f"container 'engine' asks for cpu '{amount}'"):
         requested(template)

@@ -106,7 +106,7 @@ def test_a_placeholder_goes_where_its_pod_can_go() -> None:
         ({"runtimeClassName": "kata"}, "the overhead of runtime class 'kata' of group 'web-0-a'"),
     ],
 )
-def test_what_is_not_looked_at_while_room_is_reserved_is_remarked(
+def test_what_is_not_looked_at_while_capacity_is_reserved_is_remarked(
     template: Object, remark: str
 ) -> None:
     found = translated(None, *cliques(template))
@@ -115,13 +115,13 @@ def test_what_is_not_looked_at_while_room_is_reserved_is_remarked(
     assert "affinity" not in rows(found)[0], "its labels are not the pod's"
 
 
-def test_pods_of_a_group_that_needs_no_room_held_are_not_remarked_upon() -> None:
+def test_pods_of_a_group_that_reserves_no_capacity_are_not_remarked_upon() -> None:
     odd = clique("web-0-b", template={"runtimeClassName": "kata"})
     of = gang(group("web-0-a", 2), group("web-0-b", 0))
     assert not translated(of, clique(), odd).remarks
 
 
-def test_nothing_is_said_before_all_cliques_are_there() -> None:
+def test_nothing_is_reported_before_all_cliques_are_there() -> None:
     found = translated(None, clique("web-0-a"))
     assert found == Translation(lacks="PodClique web-0-b")
 
@@ -195,7 +195,7 @@ def test_a_required_place_is_refused_at_every_level(of: object, refusal: str) ->
     assert found.startswith(refusal)
 
 
-def test_a_preferred_place_is_left_to_core_to_tell_of() -> None:
+def test_a_preferred_place_is_left_to_core_to_report_of() -> None:
     assert not translated(gang(topologyConstraint=PREFERRED)).refusals
 
 
@@ -213,7 +213,7 @@ def test_a_gang_of_too_many_groups_is_refused_with_numbers() -> None:
     assert "Use fewer groups" in refusal
 
 
-def test_reuse_of_a_reservation_is_left_undone() -> None:
+def test_reuse_of_a_reservation_is_ignored() -> None:
     of = gang(reuseReservationRef={"namespace": "team-a", "name": "old-0"})
     assert translated(of).remarks == (
         "spec.reuseReservationRef is ignored: YuniKorn cannot reuse a reservation",

@@ -38,7 +38,7 @@ def incarnation(stage: Stage, gang: str) -> int:
     return int(found.status.get("incarnation", 0)) if found is not None else 0
 
 
-async def test_placeholders_hold_room_and_are_never_members(stage: Stage) -> None:
+async def test_placeholders_hold_capacity_and_are_never_members(stage: Stage) -> None:
     await stage.add_nodes(2)
     # Somebody may put our label on anything.
     stranger = {
@@ -73,7 +73,7 @@ async def test_placeholders_hold_room_and_are_never_members(stage: Stage) -> Non
     assert len(ever_made(stage, "w-0") - {"stranger"}) == 3
 
 
-async def test_a_gang_that_loses_its_first_pod_while_room_is_reserved_gets_further(
+async def test_a_gang_that_loses_its_first_pod_while_capacity_is_reserved_gets_further(
     stage: Stage,
 ) -> None:
     await stage.add_nodes(1)
@@ -166,7 +166,7 @@ async def test_pods_above_the_minimum_come_after_it_and_need_no_placeholder(stag
     assert len(ever_made(stage, "w-0")) == 2
 
 
-async def test_a_namespace_that_refuses_placeholders_is_told_of(stage: Stage) -> None:
+async def test_a_namespace_that_refuses_placeholders_is_reported(stage: Stage) -> None:
     await stage.add_nodes(2)
     level = "pod-security.kubernetes.io/enforce=restricted"
     kubectl = stage.bed.cluster.kubectl
