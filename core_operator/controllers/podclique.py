@@ -142,10 +142,11 @@ class PodCliqueReconciler:
             new, patch = prepared
             manifest = pod_manifest(clique, new, reference_to(gang), record, patch)
             manifest = self._sharing.with_claims(pcs, clique, manifest)
-            if not await self._create(with_startup_order(clique, manifest, self._waiter), behalf):
-                taken.append(new.name)
-            else:
+            manifest = with_startup_order(clique, manifest, self._waiter)
+            if await self._create(manifest, behalf, events):
                 events.created(f"{PODS.kind} {new.name}")
+            else:
+                taken.append(new.name)
 
         await self._restore_labels(clique, plan.keep, behalf)
         # Deletions come first: they free quota for the pods that are created next. An update waits
@@ -160,8 +161,10 @@ class PodCliqueReconciler:
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         due = (new for new in plan.create if new.index not in waiting)
         prepared = list(_prepared(clique, due, gang, record))
-        complete = await self._create_all(found, gang, prepared, create)
-        events.record(self._context, clique)
+        try:
+            complete = await self._create_all(found, gang, prepared, create)
+        finally:
+            events.record(self._context, clique)
         if not complete:
             return self._conclude(clique, waiting, settled=False)
         if taken:
@@ -314,9 +317,11 @@ class PodCliqueReconciler:
             self._context.selections.forget(old.metadata.uid or "")
             self._taken.pop(old.metadata.uid or "", None)
 
-    async def _create(self, manifest: JsonObject, behalf: Behalf) -> bool:
+    async def _create(self, manifest: JsonObject, behalf: Behalf, events: ChildEvents) -> bool:
         """Create one pod; return False if the name is taken."""
-        answer = await self._applier.create(self._pods, manifest, behalf, into=_CreatedPod)
+        # Without the name of the pod: all pods of a PodClique are refused alike.
+        with events.writing(PODS.kind):
+            answer = await self._applier.create(self._pods, manifest, behalf, into=_CreatedPod)
         if answer is None:
             return False
         dropped = dropped_fields(manifest, {"spec": answer.spec})
