@@ -5,14 +5,31 @@ import sys
 import webbrowser
 from typing import Annotated
 
+import msgspec
 import typer
 
-from gangctl.commands.session import Context, Kubeconfig, Namespace, fail, wait_for
+from gangctl.commands.session import (
+    Context,
+    Kubeconfig,
+    Namespace,
+    Output,
+    fail,
+    show,
+    wait_for,
+)
 from gangctl.dashboard.refreshing import Refresher
 from gangctl.dashboard.server import DashboardServer
 from gangctl.dashboard.store import DocumentStore
 from gangctl.dashboard.watching import Caches, Watches, scope_of
 from gangctl.reading import Target, connected
+from gangctl.rendering import OutputFormat
+from gangctl.reports.view import Line, View
+
+
+class Announcement(msgspec.Struct, frozen=True):
+    """Where the page is."""
+
+    url: str
 
 
 def dashboard(
@@ -21,6 +38,7 @@ def dashboard(
         int, typer.Option(help="Port on 127.0.0.1. Defaults to a free one.", min=0, max=65535)
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in your browser.")] = True,
+    output: Output = OutputFormat.TEXT,
     context: Context = None,
     kubeconfig: Kubeconfig = None,
 ) -> None:
@@ -32,19 +50,23 @@ def dashboard(
     shows all namespaces, or that of the context if you may not list all.
     """
     try:
-        wait_for(_serve(Target(kubeconfig, context, namespace), port, opens=browser))
+        target = Target(kubeconfig, context, namespace)
+        wait_for(_serve(target, port, output, opens=browser))
     except KeyboardInterrupt:
         raise typer.Exit from None
     except OSError as error:
         fail(f"Cannot listen on 127.0.0.1:{port}: {error.strerror}. Choose another port: --port 0")
 
 
-def announcement(url: str) -> str:
-    """Return what the command prints."""
-    return f"Dashboard: {url}\nIt shows what you may read. Stop it with Ctrl-C.\n"
+def announcement_view(found: Announcement) -> View:
+    """Return the address and how to stop."""
+    return [
+        Line(f"Dashboard: {found.url}"),
+        Line("It shows what you may read. Stop it with Ctrl-C."),
+    ]
 
 
-async def _serve(target: Target, port: int, *, opens: bool) -> None:
+async def _serve(target: Target, port: int, output: OutputFormat, *, opens: bool) -> None:
     async with connected(target) as client:
         scope = await scope_of(client, target)
         caches, store = Caches(), DocumentStore()
@@ -58,9 +80,8 @@ async def _serve(target: Target, port: int, *, opens: bool) -> None:
         async with server.serving(port) as url, asyncio.TaskGroup() as group:
             group.create_task(watches.run())
             group.create_task(refresher.run())
-            sys.stdout.write(
-                f"Dashboard: {url}\nIt shows what you may read. Stop it with Ctrl-C.\n"
-            )
+            found = Announcement(url)
+            show(found, output, lambda: announcement_view(found))
             sys.stdout.flush()
             if opens:
                 await asyncio.to_thread(webbrowser.open, url)
