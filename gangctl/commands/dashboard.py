@@ -1,4 +1,4 @@
-"""The verb `dashboard`: watches, documents and the server, until Ctrl-C."""
+"""The verb `dashboard`: prints the address of the page and opens it, until Ctrl-C."""
 
 import asyncio
 import sys
@@ -17,11 +17,7 @@ from gangctl.commands.session import (
     show,
     wait_for,
 )
-from gangctl.dashboard.refreshing import Refresher
-from gangctl.dashboard.server import DashboardServer
-from gangctl.dashboard.store import DocumentStore
-from gangctl.dashboard.watching import Caches, Watches, scope_of
-from gangctl.reading import Target, connected
+from gangctl.reading import Target
 from gangctl.rendering import OutputFormat
 from gangctl.reports.view import Line, View
 
@@ -49,9 +45,18 @@ def dashboard(
     listens on 127.0.0.1 and its address has a random token. It ends with Ctrl-C. Without -n it
     shows all namespaces, or that of the context if you may not list all.
     """
+    # Imported here: no other verb needs a web server.
+    from gangctl.dashboard.serving import serve
+
+    async def announce(url: str) -> None:
+        found = Announcement(url)
+        show(found, output, lambda: announcement_view(found))
+        sys.stdout.flush()
+        if browser:
+            await asyncio.to_thread(webbrowser.open, url)
+
     try:
-        target = Target(kubeconfig, context, namespace)
-        wait_for(_serve(target, port, output, opens=browser))
+        wait_for(serve(Target(kubeconfig, context, namespace), port, announce))
     except KeyboardInterrupt:
         raise typer.Exit from None
     except OSError as error:
@@ -64,24 +69,3 @@ def announcement_view(found: Announcement) -> View:
         Line(f"Dashboard: {found.url}"),
         Line("It shows what you may read. Stop it with Ctrl-C."),
     ]
-
-
-async def _serve(target: Target, port: int, output: OutputFormat, *, opens: bool) -> None:
-    async with connected(target) as client:
-        scope = await scope_of(client, target)
-        caches, store = Caches(), DocumentStore()
-        watches = Watches(client, caches, scope)
-        refresher = Refresher(
-            caches, store, target.clock.utc, context=target.shown_context, scope=scope or ""
-        )
-        refresher.before_round = watches.refresh_unread
-        watches.on_lease = lambda: refresher.mark("backends")
-        server = DashboardServer(caches, store, refresher, target.clock.utc)
-        async with server.serving(port) as url, asyncio.TaskGroup() as group:
-            group.create_task(watches.run())
-            group.create_task(refresher.run())
-            found = Announcement(url)
-            show(found, output, lambda: announcement_view(found))
-            sys.stdout.flush()
-            if opens:
-                await asyncio.to_thread(webbrowser.open, url)
