@@ -39,7 +39,6 @@ def manifests(root: Path, kubectl: Path, image: str, version: str) -> dict[str, 
             capture_output=True,
             text=True,
         )
-        # Deployments and the setting for start-up order name the same image.
         text = done.stdout.replace(f"image: podgang:{version}", f"image: {image}:{version}")
         found[f"{name}.yaml"] = text.encode()
     return found
@@ -105,12 +104,9 @@ def checksums(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def images_in(manifest: bytes) -> set[str]:
-    """Return the images that the manifests of a file name, in containers and in settings."""
+    """Return the images that the manifests of a file name."""
     found: set[str] = set()
     for item in yaml.safe_load_all(manifest):
         if item and item["kind"] == "Deployment":
             found |= {one["image"] for one in item["spec"]["template"]["spec"]["containers"]}
-        if item and item["kind"] == "ConfigMap" and "settings.yaml" in item.get("data", {}):
-            settings = yaml.safe_load(item["data"]["settings.yaml"])
-            found |= {settings[key]["image"] for key in ("startupOrder",) if key in settings}
     return found

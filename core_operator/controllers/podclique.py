@@ -43,6 +43,7 @@ from core_operator.plan.pods.preparation import (
 )
 from core_operator.plan.pods.startup_order import StartupWait, with_startup_order
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
+from core_operator.settings import IMAGE_OUTSIDE
 from core_operator.state import caches as kinds
 from core_operator.state.pod_losses import Losses
 from core_operator.state.update_turns import Updates
@@ -113,7 +114,8 @@ class PodCliqueReconciler:
         """Names that existed when pods were to be created, by the UID of the PodClique."""
         context.view.caches.cliques.subscribe(self._on_clique)
         order = context.settings.startup_order
-        self._waiter = StartupWait(order.image, tuple(order.command), order.run_as_user)
+        image = order.image or IMAGE_OUTSIDE
+        self._waiter = StartupWait(image, tuple(order.command), order.run_as_user)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Create, delete and label the pods of one PodClique."""
