@@ -20,7 +20,9 @@ PODS = (PodDemand(2, (("cpu", CPU), ("nvidia.com/gpu", GPU))),)
 DEMAND = GangDemand(frozenset({names.CAPABILITY_GANG}), (), PODS)
 
 
-def inventory(*rows: tuple[str, str, int], zone: str | None = None) -> BackendInventorySpec:
+def inventory(
+    *rows: tuple[str, str, int], zone: str | None = None, omitted: int = 0
+) -> BackendInventorySpec:
     listed = [
         {
             "shape": {"cpu": cpu, "gpu": {"count": int(gpu)}},
@@ -29,7 +31,8 @@ def inventory(*rows: tuple[str, str, int], zone: str | None = None) -> BackendIn
         }
         for cpu, gpu, total in rows
     ]
-    return BackendInventorySpec.model_validate({"observedAt": NOW, "rows": listed})
+    more = {"omitted": omitted} if omitted else {}
+    return BackendInventorySpec.model_validate({"observedAt": NOW, "rows": listed, **more})
 
 
 def order(found: Ranking) -> list[str]:
@@ -135,6 +138,29 @@ def test_an_instance_without_a_machine_that_is_large_enough_is_passed_over() -> 
     assert order(found) == ["large", "unknown"]
     assert why(found, "small") == "a pod requests 8 nvidia.com/gpu, its largest machine has 4"
     assert why(found, "apart") == "no machine has all that a pod requests: 4 cpu, 8 nvidia.com/gpu"
+
+
+def test_shapes_that_an_inventory_leaves_out_are_unknown_and_refuse_nothing_by_size() -> None:
+    rows = inventory(("64", "4", 100), zone="a", omitted=3)
+    around = {"vast": capacity_of(rows)}
+    assert order(ranking_among(policy(), DEMAND, {"vast": backend("vast")}, around)) == ["vast"]
+    found = ranking_among(
+        policy(location={"zones": ["a"]}), DEMAND, {"vast": backend("vast")}, around
+    )
+    assert why(found, "vast") == "its zone is unknown, the policy allows a"
+    priced = [
+        {**row.manifest(), "price": {"perGpuHour": "1", "perCpuHour": "1"}} for row in rows.rows
+    ]
+    for omitted, name in ((None, "known"), (3, "vast")):
+        spec = {"observedAt": NOW, "rows": priced, "omitted": omitted}
+        around[name] = capacity_of(
+            BackendInventorySpec.model_validate({k: v for k, v in spec.items() if v is not None})
+        )
+    known = {name: backend(name) for name in around}
+    small = replace(DEMAND, pods=(PodDemand(1, (("nvidia.com/gpu", Fraction(1)),)),))
+    found = ranking_among(policy(maxHourlyCost="100"), small, known, around)
+    assert order(found) == ["known"]
+    assert why(found, "vast").startswith("its price is unknown")
 
 
 def test_performance_prefers_the_instance_that_holds_the_gang_most_often() -> None:
