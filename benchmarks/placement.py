@@ -65,8 +65,8 @@ def _spent(
     return (time.process_time() - began) * 1000 / GANGS
 
 
-def _capacities() -> dict[str, Capacity]:
-    # New ones for each measurement: a Capacity remembers what it was asked.
+def _capacities() -> dict[str, InstanceCapacity]:
+    # New ones for each measurement: an InstanceCapacity remembers what it was asked.
     return {name: capacity_of(_inventory()) for name in _names()}
 
 
