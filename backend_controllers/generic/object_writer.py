@@ -1,12 +1,12 @@
 """Writes the objects of a scheduler for an owner, and decides which objects are ours.
 
 An object is ours if our owner controls it; a foreign object that has its name is reported and never
-changed. An object whose owner reference somebody replaced is reclaimed, but only after a while:
-otherwise a program that repeats the replacement would cause an endless exchange of writes.
-An object that the server does not let us change is kept or replaced, as the translator decides; before
-it is deleted, a dry run asks whether the server would accept the new one. From an object of ours
-that is being deleted only the finalizers that the dialect names are removed. A rejected object is
-tried again later, since an admission policy may change; a change of immutable fields is not.
+changed. An object whose owner reference another client replaced is reclaimed, but only after a
+while: otherwise a program that repeats the replacement would cause an endless exchange of writes.
+An object that the server does not let us change is kept or replaced, as the translator decides;
+before it is deleted, a dry run asks whether the server would accept the new one. From an object of
+ours that is being deleted only the finalizers that the dialect names are removed. A rejected object
+is tried again later, since an admission policy may change; a change of immutable fields is not.
 """
 
 import math
@@ -24,7 +24,7 @@ from shared_api.kube.errors import Conflict, Invalid, KubeError, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import JsonObject
-from shared_api.runtime.applying.applied_fields import applied, fingerprint, was_taken
+from shared_api.runtime.applying.applied_fields import applied, fingerprint, lost_its_owner
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import (
     Behalf,
@@ -40,7 +40,7 @@ from shared_api.runtime.watching.predicates import Watched
 
 EVENT_REPLACED = "Replaced"
 RECLAIM_AFTER = 10.0
-"""Seconds before an object is reclaimed whose owner reference somebody replaced; less than the time
+"""Seconds before an object is reclaimed whose owner reference was replaced; less than the time
 after which a conflict is tried again."""
 
 
@@ -73,7 +73,7 @@ class _Rejection:
         return WriteProgress(GangStage.OUTDATED, self.message, is_refused=self.until < math.inf)
 
     def is_of(self, rendered: Rendered, manifest: JsonObject) -> bool:
-        # A translator that now wants the object replaced is not answered from memory.
+        # An earlier refusal does not count if the translator now wants the object replaced.
         return rendered.when_refused is self.when_refused and fingerprint(manifest) == self.manifest
 
 
@@ -261,7 +261,7 @@ class ObjectWriter:
     ) -> WriteProgress:
         """Apply to an object that is ours, or was; report a foreign one."""
         is_ours = controller_of(found) == owner.identity
-        if not is_ours and not was_taken(found, self._context.field_manager, owner.identity):
+        if not is_ours and not lost_its_owner(found, self._context.field_manager, owner.identity):
             return self._conflict(owner, target.resource, found)
         if found.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {_key(manifest)} is being deleted")

@@ -141,7 +141,7 @@ def report(
     # Not before the scheduler's objects are deleted: then the queue of the gang is free.
     phase = ended_phase(gang) if result.stage is GangStage.ENDED else None
     if phase is not None:
-        # Nobody waits for its pods any more.
+        # Its pods have ended, so no count of them is reported.
         conditions = [_accepted(result), _programmed(result, scheduler), *_ended(result, phase)]
     return ReportedStatus(
         tuple(conditions),
@@ -187,7 +187,7 @@ def _published(preparations: tuple[PodPreparation, ...]) -> tuple[ObservedPodPre
 
 
 def _is_brief(wanted: ReportedCondition, report: ReportedStatus) -> bool:
-    """Tell whether a condition most often ends before anybody has read it."""
+    """Tell whether a condition most often ends within moments."""
     return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is GangStage.REPLACING
 
 

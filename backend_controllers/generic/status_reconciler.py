@@ -1,8 +1,8 @@
 """The status controller: writes the backend's part of a gang's status, as seldom as possible.
 
 It counts pods, asks the dialect for the scheduler's message, and applies the status. A condition
-that changes its status is written at once. The rest waits for a time that depends on what it is,
-so that what passes by itself is never written. A gang without a result is skipped: the result that
+that changes its status is written at once. Other changes wait, each kind for its own time, so that
+a state that ends by itself is never written. A gang without a result is skipped: the result that
 the gang controller posts adds its key again.
 """
 
@@ -165,7 +165,7 @@ class StatusReconciler:
 
 
 def _needs_event(kind: str, new: ReportedStatus, *, holds: bool) -> bool:
-    """Tell whether somebody may have to act on a condition."""
+    """Tell whether a user may have to act on a condition."""
     match kind:
         case names.CONDITION_ACCEPTED:
             return not holds

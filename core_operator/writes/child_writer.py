@@ -2,10 +2,11 @@
 
 Wanted children are applied in parallel, then unwanted children are deleted by UID. A foreign object
 that has the name of a child is never changed: the child is skipped, the owner reports it, and the
-write is retried with back-off, since no event announces that the foreign object is gone. A child of
-a former owner with the same name is waited for: the garbage collector deletes it. A child that lost
-the label by which caches select is found by listing and gets its label back. What the server
-refuses is reported and retried, since an admission policy answers as a schema does but may change.
+write is retried with back-off, since no event announces that the foreign object is gone. If the
+child of a former owner has the name, the write waits until the garbage collector has deleted it. A
+child that lost the label by which caches select is found by listing and gets its label back. A
+write that the server refuses is reported and retried: the refusal may come from an admission
+policy, which may change.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping

@@ -87,7 +87,7 @@ def test_no_function_of_a_row_has_a_side_effect() -> None:
 def test_no_function_of_their_modules_has_a_side_effect() -> None:
     read = [each for each in modules(*PACKAGES) if each.path.startswith(WATCHES)]
     read += [each for each in modules(*PACKAGES) if each.path.endswith("/predicates.py")]
-    assert len({each.path for each in read}) == 9
+    assert len({each.path for each in read}) >= 9
     for each in read:
         for code in functions_of(compile(each.tree, each.path, "exec")):
             assert list(effects(code)) == [], f"{each.path}: {code.co_qualname}"

@@ -2,8 +2,8 @@
 
 Every instance gets a sentence: its place in the order, or the reason why it was passed over. Hard
 filters come first: what the policy allows, what the instance can do, where it is, what it costs and
-how large its machines are. What is unknown passes no filter that asks for it, and never wins over
-what is known. The order is total, so equal input gives an equal result.
+how large its machines are. An unknown value passes no filter that needs it, and ranks below every
+known value. The order is total, so equal input gives an equal result.
 """
 
 import enum

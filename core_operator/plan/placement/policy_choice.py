@@ -124,7 +124,7 @@ def _described(selector: BackendSelector) -> str:
     return " and ".join(f"{key} '{text}'" for key, text in given if text is not None)
 
 
-def _listed(texts: Iterable[str]) -> str:
-    found = list(texts)
+def _listed(entries: Iterable[str]) -> str:
+    found = list(entries)
     more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     return ", ".join(found[:_LISTED]) + more
