@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tests.dashboard.browser import browser, why_not
-from tests.dashboard.fleet_scene import FleetScene, large
+from tests.dashboard.fleet_scene import FleetScene
+from tests.dashboard.fleets import large
 from tests.dashboard.served import Served, served
 
 FIRST_ROWS, LONGEST_TASK = 2000.0, 200.0

@@ -1,6 +1,6 @@
 """`python -m tests.dashboard.screenshots`: makes the pictures of docs/dashboard.md.
 
-They show the scene of `fleet_scene.usual`, so they are the same on every machine but for its fonts.
+They show the scene of `fleets.usual`, so they are the same on every machine but for its fonts.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.dashboard.browser import browser, why_not
-from tests.dashboard.fleet_scene import usual
+from tests.dashboard.fleets import usual
 from tests.dashboard.served import served
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"

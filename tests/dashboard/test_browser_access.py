@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.fleet_scene import large, usual
+from tests.dashboard.fleets import large, usual
 from tests.dashboard.screenshots import VIEWS
 from tests.dashboard.served import served
 from tests.dashboard.toolchain import installed

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.fleet_scene import FleetScene, usual
+from tests.dashboard.fleet_scene import FleetScene
+from tests.dashboard.fleets import usual
 from tests.dashboard.served import served
 
 pytestmark = pytest.mark.browser

@@ -16,7 +16,8 @@ from gangctl.reports.view import Verdict
 from gangctl.snapshot import Snapshot
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import ObjectKey
-from tests.dashboard.fleet_scene import NOW, RACK, usual
+from tests.dashboard.fleet_scene import NOW, RACK
+from tests.dashboard.fleets import usual
 from tests.gangctl.scene import made
 
 

@@ -9,7 +9,8 @@ from gangctl.dashboard.store import DocumentStore
 from gangctl.snapshot import ListedPod
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import ObjectKey
-from tests.dashboard.fleet_scene import NOW, RACK, FleetScene, metadata, usual
+from tests.dashboard.fleet_scene import NOW, RACK, FleetScene, metadata
+from tests.dashboard.fleets import usual
 from tests.gangctl.scene import made, spec
 
 

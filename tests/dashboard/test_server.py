@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gangctl.dashboard.server import PAGE
-from tests.dashboard.fleet_scene import usual
+from tests.dashboard.fleets import usual
 from tests.dashboard.served import Served, served
 
 
