@@ -7,6 +7,7 @@ show what is still being read.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from gangctl.dashboard.files import page
 from gangctl.dashboard.refreshing import Refresher
 from gangctl.dashboard.server import DashboardServer
 from gangctl.dashboard.store import DocumentStore
@@ -25,7 +26,7 @@ async def serve(target: Target, port: int, announce: Callable[[str], Awaitable[N
         )
         refresher.before_round = watches.refresh_unread
         watches.on_lease = lambda: refresher.mark("backends")
-        server = DashboardServer(caches, store, refresher, target.clock.utc)
+        server = DashboardServer(caches, store, refresher, target.clock.utc, page())
         async with server.serving(port) as url, asyncio.TaskGroup() as group:
             group.create_task(watches.run())
             group.create_task(refresher.run())
