@@ -17,6 +17,8 @@ from pathlib import Path
 import yaml
 
 from chartgen.bases import BACKENDS
+from local_cluster.container_node.archives import file_of_image, image_id
+from local_cluster.container_node.product_image import BILL_OF_MATERIALS
 
 FOLDERS = {
     "crds": "crds",
@@ -63,7 +65,7 @@ def chart(root: Path, image: str, version: str) -> dict[str, bytes]:
 
 
 def bill_of_materials(root: Path) -> dict[str, bytes]:
-    """Return the bill of the Python packages; that in the image has the base's packages too."""
+    """Return the bill of the Python packages."""
     done = subprocess.run(  # noqa: S603
         [sys.executable, str(root / "deploy/image/sbom.py"), "requirements-runtime.lock"],
         cwd=root,
@@ -71,6 +73,15 @@ def bill_of_materials(root: Path) -> dict[str, bytes]:
         capture_output=True,
     )
     return {"sbom.json": done.stdout}
+
+
+def image(archive: Path, version: str) -> dict[str, bytes]:
+    """Return the image, its digest, and its bill of materials, which has the base's packages too."""
+    return {
+        f"podgang-{version}-image.tar": archive.read_bytes(),
+        "image-digest.txt": f"{image_id(archive)}\n".encode(),
+        "sbom-image.json": file_of_image(archive, BILL_OF_MATERIALS),
+    }
 
 
 def provenance(files: Mapping[str, bytes], commit: str, version: str) -> dict[str, bytes]:

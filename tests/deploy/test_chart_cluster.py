@@ -135,6 +135,16 @@ def test_a_digest_names_the_image_of_all_controllers(helm: Helm) -> None:
             assert container["image"] == image
 
 
+def test_a_value_permits_sets_only_in_namespaces_that_opted_in(helm: Helm) -> None:
+    found = helm.template("--set=namespaces.optIn=true")
+    given = yaml.safe_load_all((DEPLOY / "policies/opted-in/namespaces.yaml").read_text())
+    for manifest in given:
+        (made,) = (m for m in found if _identity(m) == _identity(manifest))
+        assert made["spec"] == manifest["spec"]
+    usual = {_identity(m) for m in helm.template()}
+    assert ("ValidatingAdmissionPolicy", "grove-opted-in-namespaces") not in usual
+
+
 def test_the_alerts_of_the_chart_are_those_of_the_manifests(helm: Helm) -> None:
     found = helm.template("--set=prometheusRule.enabled=true")
     (rules,) = (m for m in found if m["kind"] == "PrometheusRule")
