@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Ranking, Why
 from core_operator.plan.placement.capacity import capacity_of
 from core_operator.plan.placement.demand import GangDemand, PodDemand
 from shared_api import names
-from shared_api.models import BackendInventorySpec, PlacementPolicySpec
+from shared_api.models import BackendInventorySpec, BackendSelector, PlacementPolicySpec
 from tests.plan.placement_samples import NOW, backend, policy, ranking_among, ranking_of
 
 CPU, GPU = Fraction(4), Fraction(8)
@@ -208,6 +209,11 @@ def test_what_is_down_or_incapable_is_told_apart() -> None:
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 SELECTORS = st.one_of(
+    st.builds(
+        lambda kind, tier: {"kind": kind, "labels": {"tier": tier}},
+        st.sampled_from(["x", "y"]),
+        st.sampled_from(["spot", "own"]),
+    ),
     st.builds(lambda name: {"name": name}, NAMES),
     st.builds(lambda kind: {"kind": kind}, st.sampled_from(["x", "y"])),
     st.builds(lambda tier: {"labels": {"tier": tier}}, st.sampled_from(["spot", "own"])),
@@ -261,6 +267,15 @@ def worlds(draw: st.DrawFn) -> World:
     return policy(**draw(POLICIES)), known, capacities, anchor
 
 
+def is_meant(selector: BackendSelector, one: RegisteredBackend) -> bool:
+    """Tell whether a selector means an instance, in other words than the decision."""
+    given_ = selector.manifest()
+    has: dict[str, Any] = {"name": one.name, "kind": one.kind}
+    wanted: Any = given_.pop("labels", {})
+    given_.pop("weight", None)
+    return given_.items() <= has.items() and wanted.items() <= dict(one.labels).items()
+
+
 @given(worlds())
 def test_no_forbidden_instance_is_ever_a_candidate_and_each_has_one_sentence(
     world: World,
@@ -282,9 +297,14 @@ def test_no_forbidden_instance_is_ever_a_candidate_and_each_has_one_sentence(
             assert (price.currency, price.per_gpu_hour is None) == ("USD", False)
             cost = 16 * Decimal(price.per_gpu_hour) + 8 * Decimal(price.per_cpu_hour)
             assert cost <= Decimal(wish.max_hourly_cost)
-        for avoided in wish.candidates.avoid:
-            assert avoided.name != name
-            assert avoided.kind != one.kind
+        listed = wish.candidates
+        assert not any(is_meant(selector, one) for selector in listed.avoid)
+        assert not listed.required or any(is_meant(selector, one) for selector in listed.required)
+        if name in around:
+            machines = zip(around[name].counts, around[name].shapes, strict=True)
+            assert any(
+                count and shape.amounts["nvidia.com/gpu"] >= 8000 for count, shape in machines
+            )
     shuffled = dict(sorted(known.items(), reverse=True))
     assert ranking_among(wish, DEMAND, shuffled, around, anchor) == found, (
         "the order of records does not matter"
