@@ -10,6 +10,7 @@ import yaml
 
 from chartgen.bases import BACKENDS, CORE, Manifest
 
+_FAR_SIDES = ("docker", "slurm")
 COMMENTS = {
     "image.repository": "Image of core, the backends and the init container for start-up order.",
     "image.tag": "Tag of the image. Empty: the version of the chart.",
@@ -52,7 +53,7 @@ def values(components: dict[str, list[Manifest]]) -> dict[str, Any]:
         "backends": {
             # A far side needs hosts and credentials, so it is off until somebody configures it.
             name: {
-                "enabled": name != "docker",
+                "enabled": name not in _FAR_SIDES,
                 **_program(components[f"backend-{name}"]),
                 "instances": {},
             }
