@@ -84,6 +84,8 @@ def named(module: Module) -> Iterator[str]:
                 yield node.id
             case ast.Attribute(ctx=ast.Store()):
                 yield node.attr
+            case _:
+                pass
 
 
 def avoided(module: Module) -> list[str]:
