@@ -9,7 +9,7 @@ KUBERNETES ?= 1.36
 BACKEND ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-matrix soak chaos demo demo-containers image release bench bench-cluster bench-runtime bench-cli bench-dashboard screenshots crds chart reference situations docs fmt lock clean
+.PHONY: help check test test-matrix soak chaos demo demo-containers image release bench bench-cluster bench-runtime bench-cli bench-dashboard page screenshots crds chart reference situations docs fmt lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ bench-cli: $(STAMP) ## Benchmark kubectl gang in a cluster with 10,000 pods
 bench-dashboard: $(STAMP) ## Measure the dashboard with 2,000 gangs in a real browser
 	@$(PY) -m tests.dashboard.measure
 
+page: $(STAMP) ## Bundle the dashboard into one script and one style sheet (needs npm)
+	@$(PY) -m tests.dashboard.bundle
+
 screenshots: $(STAMP) ## Make the pictures of docs/dashboard.md in a real browser
 	@$(PY) -m tests.dashboard.screenshots
 
@@ -102,7 +105,7 @@ reference: $(STAMP) ## Generate docs/reference/ and deploy/monitoring/ from mode
 	@$(PY) -m monitoring
 
 docs: $(STAMP) ## Build the documentation into build/site
-	@$(PY) -m mkdocs build --strict --quiet --site-dir build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet --site-dir build/site
 
 fmt: $(STAMP) ## Format the code
 	@$(VENV)/bin/ruff check --fix-only --quiet .

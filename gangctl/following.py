@@ -9,15 +9,16 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlencode
 
 from gangctl.snapshot import ListedPod
 from shared_api.kube.client import Client
 from shared_api.kube.errors import KubeError
 from shared_api.kube.resources import PODS
-from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.reflector import Reflector, Source
+
+if TYPE_CHECKING:
+    from shared_api.runtime.watching.reflector import Source
 
 # A container may be silent for days.
 _FOR_EVER = 10 * 365 * 86_400.0
@@ -120,12 +121,16 @@ async def read_logs(
 
 async def follow_logs(
     client: Client,
-    source: Source[ListedPod],
+    source: "Source[ListedPod]",
     wanted: Wanted,
     options: LogOptions,
     sink: Sink,
 ) -> None:
     """Pass on lines as they are written, of pods that exist and of those that come, until cancelled."""
+    # Imported here: verbs that only read do not need watches.
+    from shared_api.runtime.watching.cache import Cache
+    from shared_api.runtime.watching.reflector import Reflector
+
     seen: set[Stream] = set()
     cache: Cache[ListedPod] = Cache()
 

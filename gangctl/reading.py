@@ -8,7 +8,7 @@ snapshot names it. Nothing here writes to the cluster.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -103,22 +103,29 @@ class Target:
 def _namespace_of(paths: Sequence[Path], context: str | None) -> str | None:
     """Return the namespace of a context; the first file that names something wins."""
     contexts: dict[str, str | None] = {}
-    for path in paths:
-        with contextlib.suppress(OSError, yaml.YAMLError):
-            content = yaml.safe_load(path.read_text()) or {}
-            context = context or content.get("current-context")
+    for content in _kubeconfigs(paths):
+        context = context or content.get("current-context")
+        # The client reports an entry that is not as it should be.
+        with contextlib.suppress(AttributeError, LookupError, TypeError):
             for entry in content.get("contexts") or ():
                 contexts.setdefault(entry["name"], (entry.get("context") or {}).get("namespace"))
     return contexts.get(context or "")
 
 
 def _current_context(paths: Sequence[Path]) -> str:
-    for path in paths:
-        with contextlib.suppress(OSError, yaml.YAMLError):
-            content = yaml.safe_load(path.read_text()) or {}
-            if content.get("current-context"):
-                return str(content["current-context"])
+    for content in _kubeconfigs(paths):
+        if content.get("current-context"):
+            return str(content["current-context"])
     return ""
+
+
+def _kubeconfigs(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
+    """Yield the files that can be read; the client reports the others."""
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
+            content = yaml.safe_load(path.read_text())
+            if isinstance(content, dict):
+                yield content
 
 
 @contextlib.asynccontextmanager

@@ -6,11 +6,12 @@ the minimum. A member has an index below the group's minimum (`Pod.is_member`), 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from shared_api import names
+from shared_api.kube.container_causes import unready_causes
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGroup
 from shared_api.kube.pods import Pod
 
@@ -93,6 +94,12 @@ def _count(group: ObservedPodGroup, bound: dict[str, Pod], *, any_pod: bool) -> 
 def holds_place(pod: Pod) -> bool:
     """Tell whether a pod counts for its gang: it is live, or it has done its job."""
     return not pod.metadata.is_terminating and not pod.has_failed
+
+
+def failures_of(pods: Iterable[Pod]) -> Mapping[str, int]:
+    """Return how many bound pods have a container that fails for the same cause."""
+    unready = (pod for pod in pods if pod.is_bound and pod.is_live and not pod.is_ready)
+    return unready_causes(unready, only_failures=True)
 
 
 def group_of(pod: Pod) -> str:

@@ -18,6 +18,7 @@ from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.reports import OUR_CONDITIONS
 from shared_api import names
 from shared_api.capacity.nodes import ListedNode
+from shared_api.kube.container_causes import container_failure
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus
 from shared_api.kube.pods import Pod
 from shared_api.models import SchedulerBackend, SchedulerBackendStatus
@@ -218,7 +219,7 @@ def _ready(record: SchedulerBackend) -> object:
 
 
 def _reported(pod: Pod) -> object:
-    """Readiness, end, and the conditions that show why a pod is not scheduled or is disrupted."""
+    """Readiness, end, the container that fails, and why a pod is not scheduled or is disrupted."""
     problems = [
         condition
         for condition in pod.status.conditions
@@ -229,7 +230,9 @@ def _reported(pod: Pod) -> object:
             and condition.reason != "SchedulingGated"
         )
     ]
-    return pod.is_ready, pod.has_ended, problems
+    is_ready = pod.is_ready
+    failure = container_failure(pod) if pod.is_bound and not is_ready else ""
+    return is_ready, pod.has_ended, failure, problems
 
 
 def _content(value: Watched) -> object:

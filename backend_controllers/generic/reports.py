@@ -1,7 +1,7 @@
 """The status of a gang as its backend applies it, and how soon it must be written.
 
 Accepted and Programmed come from the result of the gang, Scheduled and Ready from the count of its
-pods, with the scheduler's message where it has one. Conditions describe the present: a gang that
+pods, with the scheduler's message where it has one, and the container that fails. Conditions describe the present: a gang that
 loses a member is no longer scheduled. Every write costs the same, so only a condition that changes
 its status is written at once. Another reason waits a moment, since it may pass. Another message of
 the scheduler waits too, and longer after a recent write. Our own numbers wait longest. A generation
@@ -9,6 +9,7 @@ alone is written only for a gang that runs, about which nothing else will be wri
 """
 
 import enum
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -25,6 +26,7 @@ from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.endings import ended_phase
 from backend_controllers.generic.gang_results import GangResult, GangStage
 from shared_api import names
+from shared_api.kube.container_causes import listed
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus, ObservedPodPreparation
 from shared_api.models import JsonObject, PodGangPhase, PodPreparation
 from shared_api.truncation import without_middle
@@ -116,8 +118,12 @@ def report(
     count: GangCount,
     scheduler: Report,
     disruption: Disruption | None = None,
+    failures: Mapping[str, int] | None = None,
 ) -> ReportedStatus:
-    """Return the status of a gang with this result, these pods and this scheduler message."""
+    """Return the status of a gang with this result, these pods and this scheduler message.
+
+    `failures` counts the bound pods with a container that fails, by cause.
+    """
     if scheduler.disruption:
         # The scheduler knows more than it writes on pods, such as which gang preempts.
         observed = REASON_PREEMPTED if disruption is None else disruption.reason
@@ -127,7 +133,7 @@ def report(
         _accepted(result),
         _programmed(result, scheduler),
         _scheduled(result, count, scheduler),
-        _ready(result, count),
+        _ready(result, count, failures or {}),
     ]
     if (disrupted := _disrupted(gang, result, count, disruption)) is not None:
         conditions.append(disrupted)
@@ -219,8 +225,10 @@ def _camel_case(reason: str) -> str:
     return word.lstrip("0123456789")
 
 
-def _ready(result: GangResult, count: GangCount) -> ReportedCondition:
+def _ready(result: GangResult, count: GangCount, failures: Mapping[str, int]) -> ReportedCondition:
     holds, message = count.is_ready, count.ready_text()
+    if not holds:
+        message += listed(failures)
     reason = REASON_READY if holds else REASON_NOT_READY
     return ReportedCondition(names.CONDITION_READY, holds, reason, message, result.generation)
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 
 from backend_controllers.contract.declaration import Dialect
-from backend_controllers.contract.pod_counts import count
+from backend_controllers.contract.pod_counts import count, failures_of
 from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.capacity_numbers import CapacityNumbers
 from backend_controllers.generic.context import BackendContext
@@ -119,7 +119,8 @@ class StatusReconciler:
         else:
             found, again = self._silence.judged(gang, facts.pods, found)
             found = self._numbers.explained(gang, counted, found)
-        return report(gang, result, counted, found, disruption), again
+        failures = {} if counted.is_ready else failures_of(facts.pods)
+        return report(gang, result, counted, found, disruption, failures), again
 
     def _forget(self, old: ObservedPodGang | None, new: ObservedPodGang | None) -> None:
         if old is not None and new is None:

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from core_operator.plan.manifests.autoscalers import Autoscaler
 from core_operator.plan.manifests.claims import ClaimTemplate, grant
-from core_operator.plan.pods.startup_order import awaited_cliques
 from core_operator.state.view import View
 from shared_api import names
+from shared_api.kube.container_causes import awaited_cliques
 from shared_api.kube.pods import Pod
 from shared_api.models import PodClique, PodCliqueScalingGroup, PodCliqueSet, SchedulerBackend
 from shared_api.runtime.applying.applied_fields import Applied

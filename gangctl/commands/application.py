@@ -5,6 +5,7 @@ It owns the list of verbs and the exit codes. A verb reads, calls a pure report 
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
@@ -65,5 +66,8 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except typer.TyperException as error:
         # The library's own code for wrong arguments is 2, which means manual action here.
         sys.stderr.write(f"error: {error.format_message()}\nSee: {program} --help\n")
+        code = Verdict.ERROR
+    except Exception:  # noqa: BLE001 - the code of the interpreter is 1, which means waiting here
+        traceback.print_exc()
         code = Verdict.ERROR
     raise SystemExit(int(code or 0))

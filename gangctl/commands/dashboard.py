@@ -1,18 +1,31 @@
-"""The verb `dashboard`: watches, documents and the server, until Ctrl-C."""
+"""The verb `dashboard`: prints the address of the page and opens it, until Ctrl-C."""
 
 import asyncio
 import sys
 import webbrowser
 from typing import Annotated
 
+import msgspec
 import typer
 
-from gangctl.commands.session import Context, Kubeconfig, Namespace, fail, wait_for
-from gangctl.dashboard.refreshing import Refresher
-from gangctl.dashboard.server import DashboardServer
-from gangctl.dashboard.store import DocumentStore
-from gangctl.dashboard.watching import Caches, Watches, scope_of
-from gangctl.reading import Target, connected
+from gangctl.commands.session import (
+    Context,
+    Kubeconfig,
+    Namespace,
+    Output,
+    fail,
+    show,
+    wait_for,
+)
+from gangctl.reading import Target
+from gangctl.rendering import OutputFormat
+from gangctl.reports.view import Line, View
+
+
+class Announcement(msgspec.Struct, frozen=True):
+    """Where the page is."""
+
+    url: str
 
 
 def dashboard(
@@ -21,6 +34,7 @@ def dashboard(
         int, typer.Option(help="Port on 127.0.0.1. Defaults to a free one.", min=0, max=65535)
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in your browser.")] = True,
+    output: Output = OutputFormat.TEXT,
     context: Context = None,
     kubeconfig: Kubeconfig = None,
 ) -> None:
@@ -31,36 +45,27 @@ def dashboard(
     listens on 127.0.0.1 and its address has a random token. It ends with Ctrl-C. Without -n it
     shows all namespaces, or that of the context if you may not list all.
     """
+    # Imported here: no other verb needs a web server.
+    from gangctl.dashboard.serving import serve
+
+    async def announce(url: str) -> None:
+        found = Announcement(url)
+        show(found, output, lambda: announcement_view(found))
+        sys.stdout.flush()
+        if browser:
+            await asyncio.to_thread(webbrowser.open, url)
+
     try:
-        wait_for(_serve(Target(kubeconfig, context, namespace), port, opens=browser))
+        wait_for(serve(Target(kubeconfig, context, namespace), port, announce))
     except KeyboardInterrupt:
         raise typer.Exit from None
     except OSError as error:
         fail(f"Cannot listen on 127.0.0.1:{port}: {error.strerror}. Choose another port: --port 0")
 
 
-def announcement(url: str) -> str:
-    """Return what the command prints."""
-    return f"Dashboard: {url}\nIt shows what you may read. Stop it with Ctrl-C.\n"
-
-
-async def _serve(target: Target, port: int, *, opens: bool) -> None:
-    async with connected(target) as client:
-        scope = await scope_of(client, target)
-        caches, store = Caches(), DocumentStore()
-        watches = Watches(client, caches, scope)
-        refresher = Refresher(
-            caches, store, target.clock.utc, context=target.shown_context, scope=scope or ""
-        )
-        refresher.before_round = watches.refresh_unread
-        watches.on_lease = lambda: refresher.mark("backends")
-        server = DashboardServer(caches, store, refresher, target.clock.utc)
-        async with server.serving(port) as url, asyncio.TaskGroup() as group:
-            group.create_task(watches.run())
-            group.create_task(refresher.run())
-            sys.stdout.write(
-                f"Dashboard: {url}\nIt shows what you may read. Stop it with Ctrl-C.\n"
-            )
-            sys.stdout.flush()
-            if opens:
-                await asyncio.to_thread(webbrowser.open, url)
+def announcement_view(found: Announcement) -> View:
+    """Return the address and how to stop."""
+    return [
+        Line(f"Dashboard: {found.url}"),
+        Line("It shows what you may read. Stop it with Ctrl-C."),
+    ]

@@ -6,8 +6,6 @@ Each verb names the lists that it needs, calls its report and prints it.
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.live import Live
 
 from gangctl.commands.completion import complete_target
 from gangctl.commands.session import (
@@ -24,13 +22,12 @@ from gangctl.commands.session import (
     until_interrupted,
 )
 from gangctl.reading import Part, Target, connected
-from gangctl.rendering import OutputFormat, renderable
+from gangctl.rendering import OutputFormat
 from gangctl.reports.backends import backends_report, backends_view
 from gangctl.reports.status import StatusReport, status_report, status_view
 from gangctl.reports.tree import tree_report, tree_view
 from gangctl.reports.why import why_report, why_view
 from gangctl.snapshot import Snapshot
-from gangctl.watching import follow
 
 _WHY = frozenset({Part.CLIQUES, Part.BACKENDS, Part.CAPACITY, Part.VERSIONS})
 _TREE = frozenset({Part.BACKENDS, Part.SCHEDULER_OBJECTS})
@@ -123,6 +120,10 @@ def backends(
 
 async def _watch(target: Target, interval: float, output: OutputFormat) -> None:
     """Print the table after each change: in place on a terminal, elsewhere below the last one."""
+    # Imported here: watches and the terminal library take half of the start time of a verb.
+    from gangctl.terminal import Console, Live, renderable
+    from gangctl.watching import follow
+
     console = Console()
     everywhere = target.all_namespaces
     last: StatusReport | None = None

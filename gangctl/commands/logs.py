@@ -2,14 +2,12 @@
 
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
 import typer
 import yaml
-from rich.console import Console
-from rich.text import Text
 
 from gangctl.commands.completion import complete_clique
 from gangctl.commands.session import (
@@ -146,14 +144,29 @@ def _seconds(text: str | None) -> int | None:
     return max(1, int(found.total_seconds()))
 
 
+def _coloured() -> Callable[[LogLine], None]:
+    """Return what prints a line on a terminal, each pod in a colour of its own."""
+    # Imported here: without a terminal it is not needed.
+    from gangctl.terminal import Console, Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    colours: dict[str, str] = {}
+
+    def show(line: LogLine) -> None:
+        colour = colours.setdefault(line.pod, _COLOURS[len(colours) % len(_COLOURS)])
+        prefix = Text(f"[{line.pod}/{line.container}] ", style=colour)
+        console.print(prefix.append(line.text, style="default"))
+
+    return show
+
+
 class _Printer:
     """Prints lines, each pod in a colour of its own on a terminal."""
 
     def __init__(self, output: OutputFormat) -> None:
         self.failed = False
         self._output = output
-        self._console = Console(highlight=False, soft_wrap=True)
-        self._colours: dict[str, str] = {}
+        self._coloured = _coloured() if sys.stdout.isatty() else None
 
     def line(self, line: LogLine) -> None:
         """Print one line at once."""
@@ -162,11 +175,10 @@ class _Printer:
         elif self._output is OutputFormat.YAML:
             fields = {"pod": line.pod, "container": line.container, "text": line.text}
             sys.stdout.write(yaml.safe_dump([fields], sort_keys=False, allow_unicode=True))
+        elif self._coloured is not None:
+            self._coloured(line)
         else:
-            place = len(self._colours) % len(_COLOURS)
-            colour = self._colours.setdefault(line.pod, _COLOURS[place])
-            prefix = Text(f"[{line.pod}/{line.container}] ", style=colour)
-            self._console.print(prefix.append(line.text, style="default"))
+            sys.stdout.write(f"[{line.pod}/{line.container}] {line.text}\n")
         sys.stdout.flush()
 
     def problem(self, text: str) -> None:

@@ -12,11 +12,10 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 import typer
-from rich.console import Console
 
 from gangctl.commands.completion import complete_set
 from gangctl.reading import Part, Target, connected, read
-from gangctl.rendering import OutputFormat, encoded, plain, renderable
+from gangctl.rendering import OutputFormat, encoded, plain
 from gangctl.reports.view import Verdict, View
 from gangctl.snapshot import Snapshot
 from shared_api.kube.errors import KubeError
@@ -101,6 +100,9 @@ def show(report: msgspec.Struct, output: OutputFormat, view: Callable[[], View])
     if output is not OutputFormat.TEXT:
         sys.stdout.write(encoded(report, output))
     elif sys.stdout.isatty():
+        # Imported here: most programs that read the output do not need it.
+        from gangctl.terminal import Console, renderable
+
         Console().print(renderable(view()))
     else:
         sys.stdout.write(plain(view()))

@@ -12,7 +12,7 @@ from fractions import Fraction
 import msgspec
 
 from gangctl.reports.backends import BackendRow, backends_report
-from gangctl.reports.capacity import requests_or_nothing, user_of
+from gangctl.reports.capacity import gpus_of, requests_or_nothing, user_of
 from gangctl.reports.stages import STAGES, Stage
 from gangctl.reports.status import SetRow, status_report
 from gangctl.reports.view import Verdict, gpus
@@ -128,7 +128,7 @@ def _gang(snapshot: Snapshot, gang: LooseObject) -> GangDocument:
     pods = snapshot.pods_of_gang.get((report.namespace, report.name), ())
     blocking = next((s for s in report.stages if s.name == report.blocked_by), None)
     since = _at(gang, blocking) or gang.metadata.creation_timestamp if blocking else ""
-    used = sum((gpus(requests_or_nothing(p.spec)) for p in pods if p.is_live), Fraction(0))
+    used = gpus_of(p for p in pods if p.is_live)
     return GangDocument(
         "gang",
         report.namespace,

@@ -8,7 +8,7 @@ pages that are left open, or read slowly, cost next to nothing.
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from gangctl.dashboard.refreshing import Refresher
 from gangctl.dashboard.store import Changes, DocumentStore
 from gangctl.dashboard.watching import Caches
 
-PAGE = Path(__file__).parent / "page"
 _TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -52,6 +51,7 @@ class DashboardServer:
         store: DocumentStore,
         refresher: Refresher,
         now: Callable[[], datetime],
+        files: Mapping[str, bytes],
     ) -> None:
         self._caches = caches
         self._store = store
@@ -62,7 +62,7 @@ class DashboardServer:
         self._port = 0
         self._streams = 0
         self._detailing = asyncio.Lock()
-        self._files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.is_file()}
+        self._files = files
 
     @property
     def url(self) -> str:

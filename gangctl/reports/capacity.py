@@ -4,14 +4,20 @@ The user may read all pods, so what is free is known here. `shared_api.capacity`
 that is independent of that.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
+from gangctl.reports.view import gpus
 from gangctl.snapshot import ListedPod, Snapshot
 from shared_api import names
 from shared_api.capacity.nodes import requests_or_nothing
 from shared_api.capacity.supply import NOTHING, Demand, Supply, allocatable
+
+if TYPE_CHECKING:
+    from shared_api.kube.pod_resources import Sums
 
 __all__ = ["Capacity", "Demand", "capacity_of", "requests_or_nothing", "user_of"]
 
@@ -29,14 +35,33 @@ def capacity_of(snapshot: Snapshot) -> Capacity:
     nodes = {node.metadata.name: node for node in snapshot.nodes}
     free = {name: allocatable(node) for name, node in nodes.items()}
     users: dict[str, list[ListedPod]] = defaultdict(list)
+    # Pods with equal requests share one object, and sums of fractions are slow.
+    shared: dict[int, Sums] = {}
+    counts: Counter[tuple[str, int]] = Counter()
     for pod in snapshot.pods:
-        left = free.get(pod.spec.node_name)
-        if left is None or not pod.is_live:
+        node = pod.spec.node_name
+        if node not in free or not pod.is_live:
             continue
-        users[pod.spec.node_name].append(pod)
-        for resource, number in requests_or_nothing(pod.spec).items():
-            left[resource] = left.get(resource, NOTHING) - number
+        users[node].append(pod)
+        requested = requests_or_nothing(pod.spec)
+        shared[id(requested)] = requested
+        counts[node, id(requested)] += 1
+    for (node, which), count in counts.items():
+        left = free[node]
+        for resource, number in shared[which].items():
+            left[resource] = left.get(resource, NOTHING) - count * number
     return Capacity(nodes, free, users)
+
+
+def gpus_of(pods: Iterable[ListedPod]) -> Fraction:
+    """Return the number of GPUs of all vendors that pods request."""
+    shared: dict[int, Sums] = {}
+    counts: Counter[int] = Counter()
+    for pod in pods:
+        requested = requests_or_nothing(pod.spec)
+        shared[id(requested)] = requested
+        counts[id(requested)] += 1
+    return sum((count * gpus(shared[which]) for which, count in counts.items()), NOTHING)
 
 
 def user_of(pod: ListedPod) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from gangctl.snapshot import ListedPod, condition
 from shared_api import names
 from shared_api.kube.codec import LooseObject
+from shared_api.kube.container_causes import listed, unready_causes
 
 STAGES = {
     "selected": names.CONDITION_BACKEND_SELECTED,
@@ -84,6 +85,8 @@ def stages_of(gang: LooseObject, pods: Sequence[ListedPod]) -> tuple[Stage, ...]
         message = entry.get("message", "")
         if not message and stage == "scheduled" and status == "False":
             message = _schedulers_message(pods)
+        if not message and stage == "ready" and status == "False":
+            message = _kubelets_message(pods)
         found.append(Stage(stage, status, counts.get(stage, ""), entry.get("reason", ""), message))
     return tuple(found)
 
@@ -135,6 +138,12 @@ def _counted(stage: str, pods: Sequence[ListedPod]) -> Mapping[str, int]:
         has_passed = {"scheduled": bool(pod.spec.node_name), "ready": pod.is_ready}
         found[pod.metadata.labels.get(names.LABEL_PODCLIQUE, "")] += has_passed.get(stage, True)
     return found
+
+
+def _kubelets_message(pods: Sequence[ListedPod]) -> str:
+    """Return why bound pods are not ready: container, image and one pod."""
+    unready = [pod for pod in pods if pod.spec.node_name and not pod.is_ready]
+    return listed(unready_causes(unready)).removeprefix("; ")
 
 
 def _schedulers_message(pods: Sequence[ListedPod]) -> str:

@@ -5,15 +5,14 @@ listed first, then those that wait, the longest first.
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import msgspec
 
+from gangctl.reports.capacity import gpus_of
 from gangctl.reports.stages import blocking_stage, stages_of
-from gangctl.reports.view import Grid, Line, Verdict, View, age, gpus, queue_of
+from gangctl.reports.view import Grid, Line, Verdict, View, age, queue_of
 from gangctl.snapshot import Snapshot, condition
 from shared_api import names
-from shared_api.capacity.nodes import requests_or_nothing
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.quantities import written
 
@@ -79,7 +78,7 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
     pods = [pod for pod in snapshot.pods_of_set.get(key, ()) if pod.is_live]
     gangs = snapshot.gangs_of_set.get(key, ())
     found = {_backend(gang) for gang in gangs}
-    used = sum((gpus(requests_or_nothing(pod.spec)) for pod in pods), Fraction(0))
+    used = gpus_of(pods)
     verdict = set_verdict(item)
     ready = condition(item, names.CONDITION_READY)
     wanted, available = counts(item)

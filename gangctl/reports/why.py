@@ -22,6 +22,7 @@ from gangctl.snapshot import Snapshot, condition
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 
+_CRASHES = "in CrashLoopBackOff"
 _MARKS = {"True": "✓", "False": "✗"}
 
 
@@ -175,11 +176,13 @@ def _next_command(gang: LooseObject, blocking: Stage | None) -> str:
     if blocking is None:
         return ""
     where = f"-n {gang.metadata.namespace}"
+    of_set = gang.metadata.labels.get(names.LABEL_PART_OF, gang.metadata.name)
     match blocking.name:
         case "selected" | "accepted" | "programmed":
             return "kubectl gang backends"
+        case "ready" if _CRASHES in blocking.message:
+            return f"kubectl gang logs {of_set} {where} --previous"
         case _:
-            of_set = gang.metadata.labels.get(names.LABEL_PART_OF, gang.metadata.name)
             return f"kubectl gang tree {of_set} {where}"
 
 

@@ -56,12 +56,12 @@ def run_demo(kubernetes: str, *, stay: bool, in_containers: bool = False) -> int
 
 
 def _farewell(cluster: Cluster, narrator: Narrator, *, stay: bool) -> None:
-    if not stay:
-        return
     narrator.title("Look around")
-    kinds = "pcs,podgangs,pods"
-    narrator.say(f"export KUBECONFIG={cluster.kubeconfig}\n{cluster.kubectl_program()} get {kinds}")
     with contextlib.suppress(KeyboardInterrupt), dashboard(cluster) as address:
+        if stay:
+            config, kubectl = cluster.kubeconfig, cluster.kubectl_program()
+            narrator.say(f"export KUBECONFIG={config}\n{kubectl} get pcs,podgangs,pods")
         narrator.say(address)
-        print("The cluster stays up until Ctrl-C.", flush=True)
-        signal.pause()
+        if stay:
+            print("The cluster stays up until Ctrl-C.", flush=True)
+            signal.pause()

@@ -12,6 +12,11 @@ def is_ready(name: str) -> Condition:
     return lambda sets: condition(sets, name, names.CONDITION_READY).get("status") == "True"
 
 
+def is_completed(name: str) -> Condition:
+    """Check that the jobs of the PodCliqueSet are done."""
+    return lambda sets: condition(sets, name, names.CONDITION_COMPLETED).get("status") == "True"
+
+
 def waits_because(name: str, reason: str) -> Condition:
     """Check that the PodCliqueSet is not ready for this reason."""
 

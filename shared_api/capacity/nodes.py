@@ -48,15 +48,18 @@ class PlannedPod(msgspec.Struct, frozen=True, rename="camel"):
     priority_class_name: str = ""
 
     def requests(self) -> Sums:
-        """Return what the pod requests, by resource; one pod slot included."""
+        """Return what the pod requests, by resource; one pod slot included.
+
+        Pods with equal resources return the same object: callers must not change it.
+        """
         asked = PodResources(self.containers, self.init_containers, self.resources, self.overhead)
-        return {**_summed(msgspec.msgpack.encode(asked)), "pods": _ONE}
+        return _summed(msgspec.msgpack.encode(asked))
 
 
 # Thousands of pods have equal resources, and sums of fractions are slow. Bytes can be a key.
 @functools.lru_cache(maxsize=4096)
 def _summed(encoded: bytes) -> Sums:
-    return requests_of(msgspec.msgpack.decode(encoded, type=PodResources))
+    return {**requests_of(msgspec.msgpack.decode(encoded, type=PodResources)), "pods": _ONE}
 
 
 _ONE = next(iter(requests_of(PodResources(overhead={"pods": 1})).values()))

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from yaml import YAMLError
+
 from shared_api.kube.errors import ConfigError
 from shared_api.kube.loaders import (
     ConfigException,
@@ -31,6 +33,11 @@ REREAD_SECONDS = 60.0
 # an exec plug-in.
 RENEWAL_SECONDS = 1.0
 
+_UNREADABLE = (
+    *(ConfigException, YAMLError, OSError, ValueError, TypeError),
+    # The loader looks into a file that has no mapping.
+    *(AttributeError, LookupError),
+)
 Load = Callable[[bool], Awaitable[Configuration]]
 """Reads the configuration; True requests new credentials even if the old ones seem valid."""
 
@@ -105,8 +112,9 @@ class Access:
         self._read_at = _now()
         try:
             configuration = await self._load(force)
-        except (ConfigException, OSError, ValueError, TypeError) as error:
-            raise ConfigError(f"cannot read the configuration: {error}") from error
+        except _UNREADABLE as error:
+            found = " ".join(str(error).split())
+            raise ConfigError(f"cannot read the configuration: {found}") from error
         # Editors end a file with a line break.
         authorization = (configuration.api_key.get("BearerToken") or "").rstrip() or None
         if authorization and not (authorization.isascii() and authorization.isprintable()):

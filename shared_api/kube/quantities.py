@@ -5,6 +5,7 @@ writes it. With another form, the next program that updates the object would cha
 we would change it back. Fractions below a billionth are rounded up.
 """
 
+import functools
 import math
 import re
 from fractions import Fraction
@@ -21,6 +22,8 @@ _QUANTITY = re.compile(
 _LONGEST = 1000
 
 
+# A cluster has thousands of equal quantities, and fractions are slow.
+@functools.lru_cache(maxsize=4096)
 def parsed(text: str | float) -> Fraction | None:
     """Return the number of a quantity; None if the text is not a quantity."""
     if isinstance(text, str) and len(text) > _LONGEST:

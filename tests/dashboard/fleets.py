@@ -1,4 +1,7 @@
-"""Two clusters: the one of the tests and screenshots, and a large one for measurements."""
+"""The fleets that tests, pictures and measurements show: one as people have it, and a large one.
+
+It owns what is in them; how it is written as objects is in `fleet_scene`.
+"""
 
 from tests.dashboard.fleet_scene import FleetScene
 

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from gangctl.dashboard.files import MODULES, contents
 from gangctl.dashboard.refreshing import Refresher
 from gangctl.dashboard.server import DashboardServer
 from gangctl.dashboard.store import DocumentStore
@@ -21,11 +23,13 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(scene: FleetScene, context: str = "prod-eu-1") -> AsyncIterator[Served]:
+async def served(
+    scene: FleetScene, context: str = "prod-eu-1", folder: Path = MODULES
+) -> AsyncIterator[Served]:
     """Serve a scene at the moment of the scene."""
     store = DocumentStore()
     refresher = Refresher(scene.caches, store, lambda: NOW, context=context)
-    server = DashboardServer(scene.caches, store, refresher, lambda: NOW)
+    server = DashboardServer(scene.caches, store, refresher, lambda: NOW, contents(folder))
     async with server.serving() as url, asyncio.TaskGroup() as group:
         task = group.create_task(refresher.run())
         try:

@@ -8,7 +8,7 @@ from tests.dashboard.conftest import OpenPage
 from tests.dashboard.fleets import large, usual
 from tests.dashboard.screenshots import VIEWS
 from tests.dashboard.served import served
-from tests.dashboard.toolchain import installed
+from tests.dashboard.toolchain import required
 
 pytestmark = pytest.mark.browser
 
@@ -42,7 +42,7 @@ async def test_nothing_is_wider_than_the_window(open_page: OpenPage, width: int)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_no_view_breaks_a_rule_of_axe(open_page: OpenPage, width: int, scheme: str) -> None:
     # The content policy forbids foreign scripts in the page, so the driver runs it beside.
-    script = (installed() / "axe-core" / "axe.min.js").read_text()
+    script = (required() / "axe-core" / "axe.min.js").read_text()
     async with served(usual()) as dashboard:
         for view in VIEWS:
             page = await shown(open_page, dashboard.url, view, width=width, scheme=scheme)

@@ -5,12 +5,12 @@ import subprocess
 
 import pytest
 
-from tests.dashboard.toolchain import PINS, installed
+from tests.dashboard.toolchain import PINS, required
 
 
 @pytest.mark.browser
 def test_the_types_of_all_modules_are_right() -> None:
-    compiler = installed() / "typescript" / "bin" / "tsc"
+    compiler = required() / "typescript" / "bin" / "tsc"
     done = subprocess.run(
         ["node", compiler, "--project", PINS], capture_output=True, text=True, check=False
     )

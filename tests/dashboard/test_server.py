@@ -7,7 +7,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from gangctl.dashboard.server import PAGE
+from gangctl.dashboard.files import MODULES
 from tests.dashboard.fleets import usual
 from tests.dashboard.served import Served, served
 
@@ -46,13 +46,13 @@ def _is_enough(dashboard: Served, found: list[dict[str, Any]], resumes: bool) ->
 
 async def test_every_file_of_the_page_is_served_with_its_type_and_policy() -> None:
     async with served(usual()) as dashboard:
-        for path in PAGE.iterdir():
+        for path in MODULES.iterdir():
             status, text, headers = await get(dashboard.url + path.name)
             assert status == 200, path.name
             assert text == path.read_text()
             assert "unsafe" not in headers["Content-Security-Policy"]
             assert headers["Content-Type"].split("/")[0] in ("text", "image")
-        assert (await get(dashboard.url))[1] == (PAGE / "index.html").read_text()
+        assert (await get(dashboard.url))[1] == (MODULES / "index.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""The pinned tools of npm that check the page: types and accessibility.
+"""The pinned tools of npm that bundle and check the page: esbuild, types and accessibility.
 
-They are installed into `build/` once per version. Where there is no npm, or no network, tests skip
-with the reason.
+They are installed into `build/` once per version. Where there is no npm, or no network, `NotAvailableError`
+has the reason, with which tests skip.
 """
 
 import hashlib
@@ -18,6 +18,20 @@ PINS = Path(__file__).parent / "npm"
 _BUILD = Path(__file__).parents[2] / "build" / "npm"
 
 
+class NotAvailableError(Exception):
+    """The tools cannot be installed here."""
+
+
+def required() -> Path:
+    """Return the folder of the installed packages; skip the test if there is none."""
+    try:
+        return installed()
+    except NotAvailableError as error:
+        if os.environ.get(REQUIRED) and shutil.which("npm") is not None:
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
 def installed() -> Path:
     """Return the folder of the installed packages."""
     lock = (PINS / "package-lock.json").read_bytes()
@@ -29,13 +43,12 @@ def installed() -> Path:
 
 def _install(folder: Path) -> None:
     if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
+        raise NotAvailableError("npm is not installed")
     folder.mkdir(parents=True, exist_ok=True)
     for path in PINS.glob("package*.json"):
         shutil.copy(path, folder)
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        give_up = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
-        give_up(f"npm ci failed: {done.stderr[-400:]}")
+        raise NotAvailableError(f"npm ci failed: {done.stderr[-400:]}")
     (folder / "done").touch()

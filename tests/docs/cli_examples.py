@@ -14,7 +14,7 @@ import yaml
 from msgspec.structs import replace as replace_struct
 
 from gangctl.bundling import BundleReport
-from gangctl.commands.dashboard import announcement
+from gangctl.commands.dashboard import Announcement, announcement_view
 from gangctl.commands.diagnosis import bundle_view
 from gangctl.rendering import plain
 from gangctl.reports.backends import backends_report, backends_view
@@ -144,7 +144,7 @@ def _bundle() -> View:
 
 
 def _dashboard() -> View:
-    return [Line(announcement("http://127.0.0.1:41873/kT3v…Zq8/").rstrip())]
+    return announcement_view(Announcement("http://127.0.0.1:41873/kT3v…Zq8/"))
 
 
 EXAMPLES = (

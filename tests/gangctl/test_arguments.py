@@ -22,6 +22,7 @@ VERBS = {
     "logs",
     "doctor",
     "bundle",
+    "dashboard",
 }
 
 
@@ -66,6 +67,30 @@ def test_a_server_that_does_not_answer_is_an_error_with_its_address(
 ) -> None:
     assert code_of("status", "--kubeconfig", nowhere(tmp_path)) == 3
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_defect_is_an_error_and_does_not_look_like_waiting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def defect(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("gangctl.commands.inspection.read_once", defect)
+    assert code_of("status", "--kubeconfig", nowhere(tmp_path)) == 3
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["a: [", "[]", "kind: Config\n", "clusters: 1\n"])
+def test_a_kubeconfig_that_cannot_be_read_is_an_error_in_one_line(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(content)
+    for path in (file, tmp_path / "missing"):
+        assert code_of("status", "--kubeconfig", str(path)) == 3
+        printed = capsys.readouterr().err
+        assert printed.startswith("error: ")
+        assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """The verbs on objects of Grove's own operator, which has no backends and reports less."""
 
+from msgspec import structs
+
 from gangctl.rendering import plain
 from gangctl.reports.backends import backends_report, backends_view
 from gangctl.reports.status import status_report, status_view
 from gangctl.reports.tree import tree_report, tree_view
 from gangctl.reports.view import Verdict
 from gangctl.reports.why import why_report, why_view
+from shared_api.kube.pods import ContainerState, ContainerStatus, ContainerWaiting, PodStatus
 from tests.gangctl.grove import grove_snapshot
 
 SCHEDULERS_MESSAGE = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
@@ -44,6 +47,22 @@ def test_a_gang_of_grove_whose_pods_are_ready_runs_though_its_phase_is_pending()
     assert report is not None
     assert report.verdict is Verdict.FINE
     assert report.gangs[0].phase == "Running"
+
+
+def test_why_names_the_container_of_a_gang_of_grove_that_fails() -> None:
+    found = grove_snapshot()
+    pulls = ContainerState(waiting=ContainerWaiting("ImagePullBackOff"))
+    status = PodStatus(
+        "Pending", container_statuses=(ContainerStatus("main", state=pulls, image="app:1"),)
+    )
+    failing = [
+        structs.replace(pod, spec=structs.replace(pod.spec, node_name="n"), status=status)
+        for pod in found.pods
+    ]
+    report = why_report(grove_snapshot(pods=failing), "default", "w-0")
+    assert report is not None
+    named = f"2 in ImagePullBackOff: image app:1, container main, pod {failing[0].metadata.name}"
+    assert report.gangs[0].message == named
 
 
 def test_tree_of_a_set_of_grove_has_gang_clique_and_pods() -> None:

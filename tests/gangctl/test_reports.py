@@ -99,6 +99,15 @@ def test_why_shows_the_api_of_a_scheduler_that_does_not_run_in_the_cluster() -> 
     assert "backend kai (scheduling.run.ai/v2alpha2)" in text
 
 
+def test_why_names_the_container_that_fails_and_the_logs_of_its_last_run() -> None:
+    message = "0/12 pods ready; 12 in CrashLoopBackOff: container main, image app:1, pod w-0"
+    stuck = conditions(*PASSED, "Scheduled", Ready=("PodsNotReady", message))
+    text, verdict = why(snapshot(gangs=[a_gang("training", 12, "Starting", stuck)]))
+    assert verdict is Verdict.WAITING
+    assert f"  {message}\n" in text
+    assert "Next: kubectl gang logs training -n default --previous" in text
+
+
 def test_why_names_no_free_capacity_that_was_not_read() -> None:
     text, _ = why(snapshot(nodes=[], unread={"nodes": "forbidden"}))
     assert "Needs 48 nvidia.com/gpu (12 pods x 4). Free: unknown" in text

@@ -51,11 +51,14 @@ def test_it_stays_up_until_ctrl_c(
     assert "The cluster stays up until Ctrl-C." in said
 
 
-def test_once_it_ends_by_itself(ended: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_once_it_ends_by_itself_after_the_address_of_the_page(
+    ended: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     _play(monkeypatch, lambda _: ended.append("scene"))
     monkeypatch.setattr(signal, "pause", lambda: pytest.fail("it waits"))
     assert main(["demo", "--once"]) == 0
     assert ended == ["scene", "down"]
+    assert "Dashboard: address" in capsys.readouterr().out
 
 
 def test_ctrl_c_in_a_scene_skips_the_rest(

@@ -12,13 +12,13 @@ from core_operator.plan.manifests.podcliques import starts_after
 from core_operator.plan.pods.gang_pods import GroupPods, gang_groups
 from core_operator.plan.pods.startup_order import (
     StartupWait,
-    awaited_cliques,
     clearance_patch,
     plan_clearance,
     with_startup_order,
 )
 from core_operator.plan.statuses.reasons import pods_blocker
 from shared_api import names
+from shared_api.kube.container_causes import awaited_cliques
 from shared_api.kube.pods import ContainerState, ContainerStatus, ContainerWaiting, Pod, PodStatus
 from shared_api.models import CliqueStartupType, JsonObject, PodClique, PodCliqueSet
 from startup_wait import __main__ as startup_wait

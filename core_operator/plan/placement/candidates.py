@@ -7,6 +7,7 @@ known value. The order is total, so equal input gives an equal result.
 """
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -110,7 +111,8 @@ def rank(
     """Return all instances, ordered or with the reason why not."""
     found: list[tuple[Any, Candidate]] = []
     passed: list[PassedOver] = []
-    gang = _Gang(demand, asked(demand.pods), *(_decimal(n) for n in (demand.gpus, demand.cpus)))
+    unit = math.lcm(*(pod.count for pod in demand.pods))
+    gang = _Gang(demand, asked(demand.pods), unit, _decimal(demand.gpus), _decimal(demand.cpus))
     for one in known:
         if one.refusal is not None:
             passed.append(one.refusal)
@@ -133,6 +135,8 @@ def rank(
 class _Gang:
     demand: GangDemand
     pods: tuple[Asked, ...]
+    unit: int
+    """A multiple of all numbers of pods."""
     gpus: Decimal
     cpus: Decimal
 
@@ -219,7 +223,8 @@ def _places(
     recorded = getattr(backend.record.location, place, None)
     if recorded is not None or capacity is None:
         return frozenset({recorded})
-    return frozenset(getattr(shape.location, place, None) for shape in capacity.shapes)
+    found = {getattr(shape.location, place, None) for shape in capacity.shapes}
+    return frozenset(found if capacity.is_complete else {*found, None})
 
 
 def _too_expensive(policy: PlacementPolicySpec, cost: Decimal | None) -> str:
@@ -279,10 +284,10 @@ def _score(
                 return (True, Decimal(0)), "price unknown"
             return (False, cost), f"{_money(cost)} {policy.currency}/h"
         case PlacementObjective.PERFORMANCE:
-            times = one.capacity.gangs(gang.pods) if one.capacity is not None else None
+            times = one.capacity.gangs(gang.pods, gang.unit) if one.capacity is not None else None
             if times is None:
-                return (True, Fraction(0)), "capacity unknown"
-            return (False, -times), f"holds the gang {float(times):.3g} times"
+                return (True, 0), "capacity unknown"
+            return (False, -times), f"holds the gang {times / gang.unit:.3g} times"
         case PlacementObjective.LOCALITY:
             return _distance(one.backend, anchor)
         case _:

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from core_operator.plan.pods.gang_pods import GroupPods
 from shared_api import names
+from shared_api.kube.container_causes import awaited_cliques
 from shared_api.kube.pods import Pod
 from shared_api.models import JsonObject, PodClique
 
@@ -58,12 +59,6 @@ def with_startup_order(podclique: PodClique, pod: JsonObject, wait: StartupWait)
             "volumes": [*_entries(spec, "volumes"), _volume()],
         },
     }
-
-
-def awaited_cliques(pod: Pod) -> str:
-    """Return the PodCliques that a pod waits for; empty if it does not wait."""
-    order = pod.metadata.annotations.get(names.ANNOTATION_STARTUP_ORDER, "")
-    return order.removeprefix(names.STARTUP_AFTER) if order.startswith(names.STARTUP_AFTER) else ""
 
 
 def plan_clearance(

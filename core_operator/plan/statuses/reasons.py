@@ -8,12 +8,12 @@ reduced to what is insufficient.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core_operator.plan.statuses.container_causes import unready_causes
 from shared_api import names
+from shared_api.kube.container_causes import listed, unready_causes
 from shared_api.kube.pods import Pod
 from shared_api.models import Condition, PodGang
 from shared_api.truncation import without_middle
@@ -29,7 +29,6 @@ _NOT_SCHEDULED = "not scheduled: "
 # A condition has 1,024 characters. One cause leaves some for the numbers in front of it.
 _CAUSE_LIMIT = 900
 _POD_CAUSE_LIMIT = 300
-_CAUSES = 3
 
 
 class BlockingReason(StrEnum):
@@ -177,12 +176,12 @@ def _existing_blocker(gang: PodGang | None, pods: Sequence[Pod]) -> Blocker | No
         bound = f"{total - len(unbound) - len(gated)}/{total} pods scheduled"
         if (why := _explanation(gang)) and any(not _is_surplus(pod, gang) for pod in unbound):
             return Blocker(BlockingReason.UNSCHEDULABLE, f"{bound}: {why}")
-        causes = _listed(Counter(_scheduling_causes(gang, unbound)))
+        causes = listed(Counter(_scheduling_causes(gang, unbound)))
         return Blocker(BlockingReason.UNSCHEDULABLE, f"{bound}{causes}")
     unready = [pod for pod in pods if not pod.is_ready]
     if unready:
         ready = f"{total - len(unready)}/{total} pods ready"
-        return Blocker(BlockingReason.NOT_READY, f"{ready}{_listed(unready_causes(unready))}")
+        return Blocker(BlockingReason.NOT_READY, f"{ready}{listed(unready_causes(unready))}")
     return None
 
 
@@ -258,16 +257,6 @@ def scheduling_cause(message: str, limit: int = _CAUSE_LIMIT) -> str:
         return f"with untolerated taint {' or '.join(taints)}"
     short = _PREEMPTION.sub("", _NODES.sub("", message))
     return f"{_NOT_SCHEDULED}{_cut(short, limit).rstrip('.')}"
-
-
-def _listed(causes: Mapping[str, int]) -> str:
-    """Return the most frequent causes, such as "; 2 with insufficient cpu, 1 in Error"."""
-    ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    parts = [f"{count} {cause}" for cause, count in ordered[:_CAUSES]]
-    rest = sum(count for _, count in ordered[_CAUSES:])
-    if rest:
-        parts.append(f"{rest} for other reasons")
-    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _condition(gang: PodGang | None, kind: str) -> Condition | None:

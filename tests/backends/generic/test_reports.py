@@ -5,14 +5,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from backend_controllers.contract.declaration import Report
-from backend_controllers.contract.pod_counts import count
+from backend_controllers.contract.pod_counts import count, failures_of
 from backend_controllers.generic.disruptions import Disruption
 from backend_controllers.generic.gang_results import GangResult, GangStage
 from backend_controllers.generic.reports import ReportedStatus, WriteUrgency, report, urgency
 from shared_api.kube.podgangs import ObservedPodGang
-from shared_api.kube.pods import Pod
+from shared_api.kube.pods import ContainerState, ContainerStatus, ContainerWaiting, Pod, PodStatus
 from shared_api.models import PodPatch, PodPreparation, PodSpecPatch, SchedulingGroup
 from tests.backends.generic.samples import gang, pod
 
@@ -49,6 +50,12 @@ def conditions(said: ReportedStatus) -> dict[str, tuple[str, str, str]]:
 
 PLACED = [pod("a-0"), pod("a-1")]
 FITS_2, FITS_4 = Report("NoRoom", "fits 2 of 5"), Report("NoRoom", "fits 4 of 5")
+_LOOPS = ContainerState(waiting=ContainerWaiting("CrashLoopBackOff"))
+_MAIN = ContainerStatus("main", state=_LOOPS, image="example/app:1")
+FAILING = [
+    structs.replace(pod("a-0"), status=PodStatus(container_statuses=(_MAIN,))),
+    pod("a-1"),
+]
 RUNS = [pod("a-0", ready=True), pod("a-1", ready=True)]
 
 
@@ -93,6 +100,22 @@ def test_a_scheduled_gang_has_no_old_message_of_its_scheduler() -> None:
     assert said["Scheduled"] == ("True", "MinimumPlaced", "2/2 pods scheduled")
     assert status_of(told(PLACED))["phase"] == "Starting"
     assert status_of(told(RUNS))["phase"] == "Running"
+
+
+def test_a_container_that_fails_is_named_with_its_image_and_a_pod() -> None:
+    found = report(
+        gang(("a", 2, 2)),
+        DONE,
+        count(gang(("a", 2, 2)), FAILING),
+        Report(),
+        None,
+        failures_of(FAILING),
+    )
+    assert conditions(found)["Ready"][2] == (
+        "0/2 pods ready; 1 in CrashLoopBackOff: container main, image example/app:1, pod a-0"
+    )
+    assert status_of(found)["backendBlocker"]["message"] == conditions(found)["Ready"][2]
+    assert failures_of([pod("a-0", ready=True), pod("a-1")]) == {}
 
 
 def test_a_gang_that_awaits_its_release_is_accepted_and_not_programmed() -> None:

@@ -11,7 +11,16 @@ from backend_controllers.generic.caches import GANG, BackendCaches, by_gang
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import Metadata, ObservedOwnerReference
 from shared_api.kube.podgangs import ObservedPodGang
-from shared_api.kube.pods import Pod, PodCondition, PodSpec, PodStatus, SchedulingGate
+from shared_api.kube.pods import (
+    ContainerState,
+    ContainerStatus,
+    ContainerWaiting,
+    Pod,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    SchedulingGate,
+)
 from shared_api.kube.resources import Resource
 from shared_api.runtime.applying.applied_fields import applied
 from shared_api.runtime.watching.cache import Cache
@@ -101,6 +110,19 @@ def test_a_pod_is_news_when_it_gets_further_or_is_thrown_back() -> None:
     assert predicates.pod_changes_status(pod("a-0"), pod("a-0", ready=True))
     assert predicates.pod_changes_status(pod("a-0"), going(pod("a-0")))
     assert predicates.pod_changes_status(pod("a-0"), None)
+
+
+def test_a_container_that_begins_to_fail_is_news_and_one_that_starts_is_not() -> None:
+    def waiting(reason: str) -> Any:
+        state = ContainerState(waiting=ContainerWaiting(reason))
+        found = ContainerStatus("main", state=state, image="app:1")
+        return pod("a-0", status=PodStatus(phase="Pending", container_statuses=(found,)))
+
+    creating, pulls = waiting("ContainerCreating"), waiting("ErrImagePull")
+    assert not predicates.pod_changes_status(pod("a-0"), creating)
+    assert predicates.pod_changes_status(creating, pulls)
+    assert predicates.pod_changes_status(pulls, creating)
+    assert not predicates.pod_changes_status(pulls, waiting("ImagePullBackOff"))
 
 
 def test_of_a_pods_conditions_only_those_that_are_reported_are_news() -> None:

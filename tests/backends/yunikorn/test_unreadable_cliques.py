@@ -31,7 +31,9 @@ BAD = {"metadata": METADATA, "spec": {"podSpec": {"nodeSelector": {"gpu": True}}
 
 
 async def test_a_gang_names_the_clique_that_cannot_be_read_until_it_can() -> None:
-    dialect = BACKEND.detect(Served(), BACKEND.options())
+    dialect = BACKEND.detect(
+        Served(services=frozenset(BACKEND.questions.services)), BACKEND.options()
+    )
     assert isinstance(dialect, Dialect)
     telemetry = Telemetry()
     metrics = BackendMetrics(telemetry, "yunikorn")
