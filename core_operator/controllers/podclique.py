@@ -51,6 +51,7 @@ from core_operator.writes.child_writer import AT_ONCE, REFUSED_AGAIN_AFTER, is_c
 from core_operator.writes.finalizer_release import FinalizerRelease
 from core_operator.writes.pod_writer import MinAvailableExemption, PodWriter
 from core_operator.writes.resource_sharing import Sharing
+from core_operator.writes.used_names import UsedNames
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType
 from shared_api.kube.errors import ApiError, ErrorAction, Forbidden, classify
@@ -109,6 +110,7 @@ class PodCliqueReconciler:
         self._cliques = Target(kinds.CLIQUES, context.view.caches.cliques)
         self._release = FinalizerRelease(applier)
         self._sharing = Sharing(context, applier)
+        self._used_names = UsedNames(context, applier)
         self._taken: dict[str, frozenset[str]] = {}
         """Names that existed when pods were to be created, by the UID of the PodClique."""
         context.view.caches.cliques.subscribe(self._on_clique)
@@ -133,6 +135,9 @@ class PodCliqueReconciler:
         if gang is None or record is None:
             return None
         plan = self._plan(pcs, clique, gang, record, run)
+        plan = await self._used_names.replanned(
+            plan, clique, gang, lambda: self._plan(pcs, clique, gang, record, run)
+        )
         waiting = self._context.losses.waiting(clique, (new.index for new in plan.create))
         taken: list[str] = []
         events = ChildEvents()
@@ -257,9 +262,8 @@ class PodCliqueReconciler:
         if not is_settled(clique, pods):
             prepared = preparation_of(gang, record, clique.metadata.name, minimum)
             preparation = replace(prepared, run=run)
-        visible = self._view.pod_names(clique.metadata.namespace or "")
-        gone = self._context.losses.gone(clique)
-        plan = plan_pods(clique, pods, minimum, preparation, visible, gone)
+        taken, gone = self._used_names.taken(clique), self._context.losses.gone(clique)
+        plan = plan_pods(clique, pods, minimum, preparation, taken, gone)
         if plan.create and (
             refusal := preparation_refusal(record, gang.status, clique.metadata.name)
         ):

@@ -113,6 +113,25 @@ async def test_a_replacement_has_another_name_than_the_pod_that_was_deleted_by_f
     await stage.remove("forced")
 
 
+async def test_a_pod_that_was_deleted_while_core_was_down_is_replaced_under_another_name(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving():
+        async with running_operator(core_cluster) as operator:
+            await person.create(pcs("down", clique("a", 2)))
+            await person.until_ready(2)
+            await operator.until_idle()
+        victim = person.pods_of("down-0-a")["0"].metadata
+        core_cluster.kubectl(
+            *("delete", "pod", victim.name, "-n", person.namespace),
+            *("--grace-period=0", "--force"),
+        )
+        await person.until(lambda: len(person.pods) == 1)
+        async with running_operator(core_cluster):
+            await person.until_ready(2)
+        assert person.pods_of("down-0-a")["0"].metadata.name != victim.name
+
+
 async def test_what_is_created_and_deleted_is_recorded_with_the_reasons_of_grove(
     stage: Stage,
 ) -> None:
