@@ -105,7 +105,7 @@ reference: $(STAMP) ## Generate docs/reference/ and deploy/monitoring/ from mode
 	@$(PY) -m monitoring
 
 docs: $(STAMP) ## Build the documentation into build/site
-	@$(PY) -m mkdocs build --strict --quiet --site-dir build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet --site-dir build/site
 
 fmt: $(STAMP) ## Format the code
 	@$(VENV)/bin/ruff check --fix-only --quiet .

@@ -13,12 +13,13 @@ MODULES: Mapping[str, str] = {
     "docker": "backend_controllers.docker",
     "kai": "backend_controllers.kai",
     "koordinator": "backend_controllers.koordinator",
+    "slurm": "backend_controllers.slurm",
     "volcano": "backend_controllers.volcano",
     "yunikorn": "backend_controllers.yunikorn",
 }
 """Each module declares its backend as `BACKEND`."""
 
-FAR_SIDES = frozenset({"docker"})
+FAR_SIDES = frozenset({"docker", "slurm"})
 """Backends whose hosts are outside of the cluster. They need settings and credentials, so no overlay
 installs them together with the others."""
 

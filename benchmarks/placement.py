@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Ranking, instances, rank
-from core_operator.plan.placement.capacity import Capacity, capacity_of
+from core_operator.plan.placement.capacity import InstanceCapacity, capacity_of
 from core_operator.plan.placement.demand import GangDemand, PodDemand
 from core_operator.plan.walk.steps import Standing, plan_step
 from shared_api import names
@@ -33,10 +33,9 @@ POLICY = {
 def main() -> int:
     """Print the milliseconds of CPU for one gang, by objective."""
     backends = {name: _instance(name, index) for index, name in enumerate(_names())}
-    capacities = {name: capacity_of(_inventory()) for name in _names()}
     for objective in ("Order", "Cost", "Performance", "Locality"):
         policy = PlacementPolicySpec.model_validate({**POLICY, "objective": objective})
-        spent = [_spent(policy, backends, capacities, sizes) for sizes in (10, GANGS)]
+        spent = [_spent(policy, backends, _capacities(), sizes) for sizes in (10, GANGS)]
         sys.stdout.write(
             f"{objective}: {spent[0]:.3f} ms of CPU for each of {GANGS} gangs of 10 sizes,"
             f" {spent[1]:.3f} ms if all differ, {INSTANCES} instances\n"
@@ -47,7 +46,7 @@ def main() -> int:
 def _spent(
     policy: PlacementPolicySpec,
     backends: dict[str, RegisteredBackend],
-    capacities: dict[str, Capacity],
+    capacities: dict[str, InstanceCapacity],
     sizes: int,
 ) -> float:
     """Return the milliseconds for one gang, if the gangs have so many sizes."""
@@ -64,6 +63,11 @@ def _spent(
         )
         plan_step(policy, ranking, None, standing, NOW)
     return (time.process_time() - began) * 1000 / GANGS
+
+
+def _capacities() -> dict[str, InstanceCapacity]:
+    # New ones for each measurement: an InstanceCapacity remembers what it was asked.
+    return {name: capacity_of(_inventory()) for name in _names()}
 
 
 def _names() -> list[str]:

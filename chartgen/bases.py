@@ -28,6 +28,8 @@ def components(kubectl: Path) -> dict[str, list[Manifest]]:
     for name in BACKENDS:
         found[f"backend-{name}"] = _rendered(kubectl, f"deploy/backends/{name}")
     found["policies"] = _rendered(kubectl, "deploy/policies")
+    opted_in = (ROOT / "deploy/policies/opted-in/namespaces.yaml").read_text()
+    found["namespaces"] = [manifest for manifest in yaml.safe_load_all(opted_in) if manifest]
     monitor = (ROOT / "deploy/components/service-monitor/service-monitor.yaml").read_text()
     found["service-monitor"] = [yaml.safe_load(monitor)]
     rules = (ROOT / "deploy/monitoring/rules/prometheusrule.yaml").read_text()

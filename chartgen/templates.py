@@ -21,6 +21,7 @@ _CONDITIONS = {
     CORE: "",
     CRDS: ".Values.crds.install",
     "policies": ".Values.policies.enabled",
+    "namespaces": ".Values.namespaces.optIn",
     "service-monitor": ".Values.serviceMonitor.enabled",
     "prometheus-rule": ".Values.prometheusRule.enabled",
 }

@@ -6,11 +6,13 @@ interned strings (`kube/metadata.py`) and the timer of the dead man's switch.
 """
 
 import contextlib
+import os
 from collections.abc import Callable
 
 from core_operator.context import CoreContext
 from core_operator.controllers.assembly import build_controllers
 from core_operator.metrics import CoreMetrics
+from core_operator.own_image import with_own_image
 from core_operator.settings import CoreSettings
 from core_operator.state.caches import watch_all
 from core_operator.state.view import View
@@ -68,6 +70,7 @@ async def run(settings: CoreSettings, access: Callable[[], Access] = from_enviro
                 user_agent=names.FIELD_MANAGER_CORE,
             )
         )
+        settings = await with_own_image(settings, client, os.environ)
         elector = None
         if settings.leader_election.enabled:
             # Its own connections: a renewal must never wait behind other requests.

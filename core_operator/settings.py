@@ -27,6 +27,10 @@ __all__ = ["Section", "ServerSettings", "SettingsError"]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
+IMAGE_OUTSIDE = f"podgang:{version()}"
+"""The image for start-up order if core has no pod whose image it could be."""
+
+
 class CoreLeaderElection(Section):
     """Which of several replicas is the leader. The standbys keep their caches up to date."""
 
@@ -95,8 +99,9 @@ class CoreTiming(Section):
 class StartupOrder(Section):
     """The init container that keeps a pod from starting before its predecessors are ready."""
 
-    image: Annotated[str, Field(min_length=1)] = f"podgang:{version()}"
-    """Image of the init container. Pods pull it with their own pull secrets, unless the node has it."""
+    image: Annotated[str, Field(min_length=1)] | None = None
+    """Image of the init container; without one, that of core's own pod. Pods pull it with their own pull
+    secrets, unless the node has it."""
 
     command: Annotated[list[str], Field(min_length=1)] = Field(
         default_factory=lambda: ["python", "-m", "startup_wait"]

@@ -46,9 +46,10 @@ def _write(options: argparse.Namespace) -> int:
         **files.bill_of_materials(ROOT),
         "NOTES.md": notes_of(ROOT, version).encode() + b"\n",
     }
+    commit = _git("rev-parse", "HEAD")
     if not options.dry_run:
-        made[f"podgang-{version}-image.tar"] = product_image(ROOT, print).read_bytes()
-    made |= files.provenance(made, _git("rev-parse", "HEAD"), version)
+        made |= files.image(product_image(ROOT, print, revision=commit), version)
+    made |= files.provenance(made, commit, version)
     made |= files.checksums(made)
     target: Path = options.output or ROOT / "dist" / version
     target.mkdir(parents=True, exist_ok=True)

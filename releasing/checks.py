@@ -33,6 +33,12 @@ def notes_of(root: Path, version: str) -> str:
     return found[1].strip() if found else ""
 
 
+def earlier_versions(root: Path) -> list[str]:
+    """Return the versions of CHANGELOG.md before the current one."""
+    listed = re.findall(r"^## (\d\S*)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    return [version for version in listed if version != version_of(root)]
+
+
 def _other_versions(root: Path, version: str) -> list[str]:
     chart = yaml.safe_load((root / "deploy/chart/Chart.yaml").read_text())
     found = {

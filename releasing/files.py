@@ -17,6 +17,8 @@ from pathlib import Path
 import yaml
 
 from chartgen.bases import BACKENDS
+from local_cluster.container_node.archives import file_of_image, image_id
+from local_cluster.container_node.product_image import BILL_OF_MATERIALS
 
 FOLDERS = {
     "crds": "crds",
@@ -39,7 +41,6 @@ def manifests(root: Path, kubectl: Path, image: str, version: str) -> dict[str, 
             capture_output=True,
             text=True,
         )
-        # Deployments and the setting for start-up order name the same image.
         text = done.stdout.replace(f"image: podgang:{version}", f"image: {image}:{version}")
         found[f"{name}.yaml"] = text.encode()
     return found
@@ -64,7 +65,7 @@ def chart(root: Path, image: str, version: str) -> dict[str, bytes]:
 
 
 def bill_of_materials(root: Path) -> dict[str, bytes]:
-    """Return the bill of the Python packages; that in the image has the base's packages too."""
+    """Return the bill of the Python packages."""
     done = subprocess.run(  # noqa: S603
         [sys.executable, str(root / "deploy/image/sbom.py"), "requirements-runtime.lock"],
         cwd=root,
@@ -72,6 +73,15 @@ def bill_of_materials(root: Path) -> dict[str, bytes]:
         capture_output=True,
     )
     return {"sbom.json": done.stdout}
+
+
+def image(archive: Path, version: str) -> dict[str, bytes]:
+    """Return the image, its digest, and its bill of materials, which has the base's packages too."""
+    return {
+        f"podgang-{version}-image.tar": archive.read_bytes(),
+        "image-digest.txt": f"{image_id(archive)}\n".encode(),
+        "sbom-image.json": file_of_image(archive, BILL_OF_MATERIALS),
+    }
 
 
 def provenance(files: Mapping[str, bytes], commit: str, version: str) -> dict[str, bytes]:
@@ -105,12 +115,9 @@ def checksums(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def images_in(manifest: bytes) -> set[str]:
-    """Return the images that the manifests of a file name, in containers and in settings."""
+    """Return the images that the manifests of a file name."""
     found: set[str] = set()
     for item in yaml.safe_load_all(manifest):
         if item and item["kind"] == "Deployment":
             found |= {one["image"] for one in item["spec"]["template"]["spec"]["containers"]}
-        if item and item["kind"] == "ConfigMap" and "settings.yaml" in item.get("data", {}):
-            settings = yaml.safe_load(item["data"]["settings.yaml"])
-            found |= {settings[key]["image"] for key in ("startupOrder",) if key in settings}
     return found

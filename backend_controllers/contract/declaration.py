@@ -295,6 +295,8 @@ class Questions:
     """API groups whose versions and resources are requested."""
     definitions: tuple[str, ...] = ()
     """Names of CustomResourceDefinitions whose schemas are read."""
+    services: tuple[str, ...] = ()
+    """Names of Services, in any namespace, that show a scheduler without an API of its own."""
     probes: Callable[["Served"], tuple[Probe, ...]] = lambda _: ()
     """Called after the rest is known, since a probe needs a version that is served."""
 
@@ -309,6 +311,8 @@ class Served:
     """OpenAPI schemas of the served versions of the definitions, by group, version, plural."""
     kept: frozenset[str] = frozenset()
     """Names of the probes whose field was kept."""
+    services: frozenset[str] = frozenset()
+    """Those Services that exist."""
     kubernetes: str = ""
     """The server's version, for messages only: it does not decide what is enabled."""
 

@@ -69,8 +69,8 @@ def kind_of(node: ObservedNode, selector: Mapping[str, str]) -> Kind | None:
             if name in _ROUNDED:
                 amount = Fraction(math.ceil(amount / _STEP) * _STEP)
             amounts.append((name, amount))
-    told = tuple((key, labels[key]) for key in _LABELS if labels.get(key))
-    return tuple(amounts), told
+    located = tuple((key, labels[key]) for key in _LABELS if labels.get(key))
+    return tuple(amounts), located
 
 
 def rows_of(

@@ -75,15 +75,15 @@ def count(
 ) -> GangCount:
     """Count these pods of a gang."""
     bound = {pod.metadata.name: pod for pod in pods if pod.is_bound and holds_place(pod)}
-    groups = tuple(_count(group, bound, anybody=surplus_stands_in) for group in gang.spec.podgroups)
+    groups = tuple(_count(group, bound, any_pod=surplus_stands_in) for group in gang.spec.podgroups)
     return GangCount(gang.metadata.name, groups)
 
 
-def _count(group: ObservedPodGroup, bound: dict[str, Pod], *, anybody: bool) -> GroupCount:
+def _count(group: ObservedPodGroup, bound: dict[str, Pod], *, any_pod: bool) -> GroupCount:
     scheduled = ready = 0
     for reference in group.pod_references if bound else ():
         pod = bound.get(reference.name)
-        if pod is None or not (anybody or pod.is_member(group.min_replicas)):
+        if pod is None or not (any_pod or pod.is_member(group.min_replicas)):
             continue
         scheduled += 1
         ready += pod.is_ready or pod.has_succeeded

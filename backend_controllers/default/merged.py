@@ -37,7 +37,7 @@ _NO_MINIMUM = "no pod must be scheduled with others, so there is no object for t
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MergedGroup:
     """What the one group of a gang requests."""
 
     min_count: int
@@ -53,7 +53,7 @@ Specs = tuple[tuple[Resource, JsonObject], ...]
 class Form:
     """The objects of one version of the API."""
 
-    specs: Callable[[ObservedPodGang, Group], Specs]
+    specs: Callable[[ObservedPodGang, MergedGroup], Specs]
     """Returns the kinds and specs of a gang's objects, in the order in which they are written."""
     joined: Joined
     counted: Resource
@@ -74,7 +74,7 @@ def translate(
     min_count = sum(counts.joining.values()) or _last_count(facts.owned(form.counted), gang)
     if not min_count:
         return Translation(remarks=(*remarks, _NO_MINIMUM))
-    group = Group(min_count, features, topology.key, gang.spec.priority_class_name)
+    group = MergedGroup(min_count, features, topology.key, gang.spec.priority_class_name)
     refused = gang_form.when_refused(gang, facts)
     name, namespace = gang_name(gang), gang.metadata.namespace
     objects = (
@@ -104,7 +104,7 @@ def _surplus_elsewhere(gang: ObservedPodGang, key: str | None) -> tuple[str, ...
     )
 
 
-def v1alpha1(gang: ObservedPodGang, group: Group) -> Specs:
+def v1alpha1(gang: ObservedPodGang, group: MergedGroup) -> Specs:
     """Return the Workload of Kubernetes 1.35, which contains the group."""
     policy: JsonObject = {"gang": {"minCount": group.min_count}}
     embedded: JsonObject = {"name": EMBEDDED_GROUP, "policy": policy}
@@ -112,7 +112,7 @@ def v1alpha1(gang: ObservedPodGang, group: Group) -> Specs:
     return ((WORKLOADS_V1ALPHA1, spec),)
 
 
-def v1alpha2(gang: ObservedPodGang, group: Group) -> Specs:
+def v1alpha2(gang: ObservedPodGang, group: MergedGroup) -> Specs:
     """Return the objects of Kubernetes 1.36. A PodGroup must name a Workload that exists."""
     body = _body(group, "PodGroup")
     reference: JsonObject = {
@@ -125,7 +125,7 @@ def v1alpha2(gang: ObservedPodGang, group: Group) -> Specs:
     )
 
 
-def v1beta1(gang: ObservedPodGang, group: Group) -> Specs:
+def v1beta1(gang: ObservedPodGang, group: MergedGroup) -> Specs:
     """Return the objects of Kubernetes 1.37."""
     body = _body(group, {"all": {}})
     reference: JsonObject = {"workloadName": gang_name(gang), "templateName": EMBEDDED_GROUP}
@@ -140,7 +140,7 @@ def _workload(gang: ObservedPodGang, body: JsonObject) -> JsonObject:
     return {"controllerRef": controller_ref(gang), "podGroupTemplates": [template]}
 
 
-def _body(group: Group, unit: str | JsonObject) -> JsonObject:
+def _body(group: MergedGroup, unit: str | JsonObject) -> JsonObject:
     """Return the fields that the group and its template have in common."""
     body: JsonObject = {"schedulingPolicy": {"gang": {"minCount": group.min_count}}}
     if group.key is not None:

@@ -29,7 +29,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class PackedGroups:
     """Groups that are packed together inside the gang."""
 
     position: int
@@ -48,7 +48,7 @@ class Templates:
     """The listed templates, and the name of the template of each group and set."""
 
     leaves: frozenset[Leaf]
-    branches: tuple[Branch, ...]
+    branches: tuple[PackedGroups, ...]
     of_leaf: dict[str, str]
     of_branch: dict[str, str]
 
@@ -64,7 +64,7 @@ _LADDER: tuple[Callable[[Leaf], Hashable], ...] = (
 )
 
 
-def choose_templates(direct: Sequence[Leaf], branches: Sequence[Branch]) -> Templates:
+def choose_templates(direct: Sequence[Leaf], branches: Sequence[PackedGroups]) -> Templates:
     """Choose templates for the groups below the root and for the sets of groups."""
     represented = _represent_branches(branches)
     listed = tuple(dict.fromkeys(represented.values()))
@@ -102,10 +102,10 @@ def _represent_leaves(leaves: Sequence[Leaf], where: str) -> dict[str, Leaf]:
     )
 
 
-def _represent_branches(branches: Sequence[Branch]) -> dict[Branch, Branch]:
+def _represent_branches(branches: Sequence[PackedGroups]) -> dict[PackedGroups, PackedGroups]:
     if len(branches) <= LIMIT:
         return {branch: branch for branch in branches}
-    first: dict[Hashable, Branch] = {}
+    first: dict[Hashable, PackedGroups] = {}
     for branch in branches:
         first.setdefault(branch.shape, branch)
     if len(first) > LIMIT:

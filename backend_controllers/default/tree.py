@@ -23,8 +23,8 @@ from backend_controllers.default.served import (
 )
 from backend_controllers.default.templates import (
     ROOT_TEMPLATE,
-    Branch,
     Leaf,
+    PackedGroups,
     Templates,
     TooManyShapesError,
     choose_templates,
@@ -43,7 +43,7 @@ class Tree:
 
     key: str | None
     direct: tuple[Leaf, ...]
-    branches: tuple[Branch, ...]
+    branches: tuple[PackedGroups, ...]
     alone: tuple[Leaf, ...]
     """Groups that request no pods."""
 
@@ -107,7 +107,7 @@ def _tree(gang: ObservedPodGang, counts: Counts) -> Tree:
     counted = tuple(leaf for leaf in leaves if leaf.count)
     sets = required_keys(gang, Scope.GROUP_SET)
     branches = (
-        Branch(
+        PackedGroups(
             position,
             one.name,
             one.pack.required,

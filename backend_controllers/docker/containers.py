@@ -4,14 +4,14 @@ Containers carry the gang and the pod as labels, so everything is found again af
 get no additional rights: no privileges, no host mounts, no socket of the engine.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
-from backend_controllers.contract.remote.api import EnvVar, RemotePod
+from backend_controllers.contract.remote.api import RemotePod
+from backend_controllers.contract.remote.environment import environment, expanded
 from backend_controllers.contract.remote.executor import GangTag, RemoteUnit
 from backend_controllers.docker.options import GangNetwork
 from backend_controllers.docker.packing import HostDemand
@@ -32,12 +32,7 @@ LABEL_REQUESTS = f"{_PREFIX}.requests"
 """What the pod requests, as JSON: the sum over all containers is what a host has given away."""
 LABEL_DEVICES = f"{_PREFIX}.devices"
 
-ENV_RANK = "GROVE_PODGANG_RANK"
-ENV_SIZE = "GROVE_PODGANG_SIZE"
-ENV_ADDRESSES = "GROVE_PODGANG_ADDRESSES"
-
 Json = dict[str, object]
-_REFERENCE = re.compile(r"\$?\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
 _RESTART = {"Always": "unless-stopped", "OnFailure": "on-failure", "Never": "no"}
 _STATES = {
     "created": RemoteMemberState.RESERVED,
@@ -90,7 +85,7 @@ def container_body(
 ) -> Json:
     """Return the container of a pod, as the engine's API creates it."""
     container = pod.spec.containers[0]
-    variables = _environment(pod, slot)
+    variables = environment(pod, slot.rank, len(slot.addresses), ",".join(slot.addresses))
     host: Json = {
         "NetworkMode": "host" if slot.network is GangNetwork.HOST else slot.network_name,
         "RestartPolicy": {"Name": _RESTART.get(pod.spec.restart_policy, "no")},
@@ -202,44 +197,6 @@ def held_by(shown: Mapping[str, object]) -> Held:
     devices = tuple(filter(None, str(labels.get(LABEL_DEVICES, "")).split(",")))
     expires = str(labels.get(LABEL_EXPIRES, ""))
     return Held(requests, devices, int(expires) if expires.isdecimal() else 0)
-
-
-def _environment(pod: RemotePod, slot: Slot) -> dict[str, str]:
-    variables = {
-        ENV_RANK: str(slot.rank),
-        ENV_SIZE: str(len(slot.addresses)),
-        ENV_ADDRESSES: ",".join(slot.addresses),
-    }
-    for variable in pod.spec.containers[0].env:
-        variables[variable.name] = expanded(_value(pod, variable), variables)
-    return variables
-
-
-def expanded(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` as a kubelet does: unknown names stay, and `$$(NAME)` is an escape."""
-
-    def replaced(match: re.Match[str]) -> str:
-        if match[0].startswith("$$"):
-            return match[0][1:]
-        return variables.get(match[1], match[0])
-
-    return _REFERENCE.sub(replaced, text)
-
-
-def _value(pod: RemotePod, variable: EnvVar) -> str:
-    source = variable.value_from
-    if source is None or source.field_ref is None:
-        return variable.value
-    path, metadata = source.field_ref.field_path, pod.metadata
-    for kind, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
-        if path.startswith(f"metadata.{kind}['"):
-            return values.get(path.removeprefix(f"metadata.{kind}['").removesuffix("']"), "")
-    known = {
-        "metadata.name": metadata.name,
-        "metadata.namespace": metadata.namespace,
-        "metadata.uid": metadata.uid,
-    }
-    return known.get(path, "")
 
 
 def _part(value: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -20,6 +20,8 @@ from backend_controllers.contract.remote.executor import ExecutorError, LogOptio
 from backend_controllers.docker.options import DockerHost
 
 _CALL_SECONDS = 10.0
+_PROBE_SECONDS = 4.0
+"""Two probes that fail must be over, with the pauses before them, in 20 seconds."""
 _CREATE_SECONDS = 60.0
 _PULL_SECONDS = 1800.0
 _NOT_CONNECTED = 900
@@ -54,7 +56,7 @@ class Engine:
 
     async def info(self) -> Json:
         """Return CPUs and memory of the host."""
-        async with _deadline(self.host.name, Outcome.TRANSIENT):
+        async with _deadline(self.host.name, Outcome.TRANSIENT, _PROBE_SECONDS):
             return dict(await self.docker.system.info())
 
     async def containers(self) -> list[Json]:
@@ -119,8 +121,8 @@ class Engine:
         with contextlib.suppress(_GoneError):
             async with _deadline(self.host.name, Outcome.AMBIGUOUS, deadline):
                 found = self.docker.containers.container(container)
-                if grace_seconds:
-                    await found.stop(t=grace_seconds)
+                # Podman's forced removal waits for the grace of the container; Docker's does not.
+                await found.stop(t=grace_seconds)
                 await found.delete(force=True, v=True)
 
     async def ensure_network(self, name: str) -> None:

@@ -8,7 +8,7 @@ companion reports one. A status that would change nothing is not sent.
 from backend_controllers.contract.declaration import Companion
 from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.context import BackendContext
-from backend_controllers.generic.gang_results import Stage
+from backend_controllers.generic.gang_results import GangStage
 from backend_controllers.generic.object_writer import ObjectWriter, OwnerObject
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import JsonObject, KubeStatus
@@ -48,14 +48,14 @@ class CompanionReconciler:
         step = await self._writer.write(
             OwnerObject(kind, source), self._companion.translate(source)
         )
-        if step.stage is Stage.REPLACING:
+        if step.stage is GangStage.REPLACING:
             # It ends soon, with an event.
             return None
-        is_written = step.stage is Stage.PROGRAMMED
+        is_written = step.stage is GangStage.PROGRAMMED
         await self._report(key, source, "" if is_written else step.message)
         if is_written:
             return None
-        if step.stage is Stage.CONFLICT:
+        if step.stage is GangStage.CONFLICT:
             self._context.metrics.conflicts.inc()
         self._context.record_event(source, step.stage.value, step.message, warning=True, kind=kind)
         return Result(requeue_after=RETRY_SECONDS)

@@ -1,7 +1,7 @@
 """What every controller of a backend needs, in one value.
 
-It belongs to one process and one dialect. Controllers share nothing else; what one has to know of
-another is in the results.
+It belongs to one process and one dialect. Controllers share nothing else: one reads the results of
+another in `gang_results`.
 """
 
 from dataclasses import dataclass, field, replace

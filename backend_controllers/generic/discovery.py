@@ -29,7 +29,7 @@ from backend_controllers.generic.kinds import field_manager, named
 from shared_api.kube.client import Client
 from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, NotFound
-from shared_api.kube.resources import API_SERVICES, CRDS
+from shared_api.kube.resources import API_SERVICES, CRDS, SERVICES
 from shared_api.runtime.queueing.backoff import Backoff
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
@@ -84,16 +84,21 @@ class Discovery:
         self._definitions: dict[str, Cache[Definition]] = {
             name: Cache() for name in backend.questions.definitions
         }
-        self._services: Cache[PartialObject] = Cache()
+        self._api_services: Cache[PartialObject] = Cache()
+        self._services: dict[str, Cache[PartialObject]] = {
+            name: Cache() for name in backend.questions.services
+        }
         self._found: Found | None = None
         self._error: str | None = None
-        self._reflectors: list[Reflector[Definition]] = []
+        self._reflectors: list[Reflector[Definition] | Reflector[PartialObject]] = []
         self._changed = asyncio.Event()
         self._published = asyncio.Event()
         self._backoff = Backoff(base=0.2, cap=10.0)
         for cache in self._definitions.values():
             cache.subscribe(self._on_definition)
-        self._services.subscribe(self._on_service)
+        for services in self._services.values():
+            services.subscribe(self._on_service)
+        self._api_services.subscribe(self._on_api_service)
 
     def problem(self) -> str | None:
         """Return what prevents the first answer; a readiness check."""
@@ -118,15 +123,24 @@ class Discovery:
                 reflector = Reflector(self._client, source, on_restart=self._on_restart)
                 self._reflectors.append(reflector)
                 group.create_task(cache.run(reflector))
+            for name, services in self._services.items():
+                watched = Source(SERVICES, PartialObject, selector=named(name), metadata_only=True)
+                looking = Reflector(self._client, watched, on_restart=self._on_restart)
+                self._reflectors.append(looking)
+                group.create_task(services.run(looking))
             if self._backend.questions.groups:
-                services = Source(API_SERVICES, PartialObject, metadata_only=True)
+                registered = Source(API_SERVICES, PartialObject, metadata_only=True)
                 group.create_task(
-                    self._services.run(
-                        Reflector(self._client, services, on_restart=self._on_services_restart)
+                    self._api_services.run(
+                        Reflector(
+                            self._client, registered, on_restart=self._on_api_services_restart
+                        )
                     )
                 )
-            for cache in self._definitions.values():
-                await cache.wait_synced()
+            for definitions in self._definitions.values():
+                await definitions.wait_synced()
+            for services in self._services.values():
+                await services.wait_synced()
             await self._keep_requesting()
 
     async def _keep_requesting(self) -> None:
@@ -161,7 +175,8 @@ class Discovery:
         for group in questions.groups:
             resources |= await self._resources(group)
         release = msgspec.json.decode(await self._client.raw("/version"), type=_Release)
-        served = Served(frozenset(resources), found, kubernetes=release.version)
+        services = frozenset(name for name, cache in self._services.items() if any(cache))
+        served = Served(frozenset(resources), found, services=services, kubernetes=release.version)
         kept = [probe.name for probe in questions.probes(served) if await self._is_kept(probe)]
         return replace(served, kept=frozenset(kept))
 
@@ -216,12 +231,16 @@ class Discovery:
             self._changed.set()
 
     def _on_service(self, old: PartialObject | None, new: PartialObject | None) -> None:
+        if old is None or new is None:
+            self._changed.set()
+
+    def _on_api_service(self, old: PartialObject | None, new: PartialObject | None) -> None:
         name = (new or old or PartialObject()).metadata.name
         groups = self._backend.questions.groups
         if any(name.endswith(f".{group}") for group in groups):
             self._changed.set()
 
-    def _on_services_restart(self, resource: str, reason: str) -> None:
+    def _on_api_services_restart(self, resource: str, reason: str) -> None:
         self._on_restart(resource, reason)
         self._changed.set()
 

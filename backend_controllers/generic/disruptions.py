@@ -95,7 +95,7 @@ class Disruptions:
                 self._unmark(old)
             return
         owner, gang = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_PODGANG)
-        # Anybody can set the label alone, and pods may outlive their gang.
+        # Any client can set the label, and pods may outlive their gang.
         if gang is not None and owner is not None and owner.kind == "PodClique":
             key = ObjectKey(pod.metadata.namespace, gang)
             if self._exists(key):

@@ -1,7 +1,7 @@
 """The facts that a translator may use beside the gang: a read-only view of the caches.
 
 It returns projections as the dialect declared them. A pod is of a gang if the gang refers to it;
-anybody can set the label alone.
+any client can set the label.
 """
 
 from backend_controllers.generic.caches import BackendCaches

@@ -10,7 +10,7 @@ from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.endings import has_ended
 from backend_controllers.generic.facts import CacheFacts
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.object_writer import ObjectWriter, OwnerObject, WriteProgress
@@ -64,7 +64,7 @@ class GangReconciler:
             # Its queue must be free for others; the pods that ended stay for their logs.
             await self._written(gang, Translation())
             generation = gang.metadata.generation
-            self._post(gang, GangResult(Stage.ENDED, "the jobs have ended", generation))
+            self._post(gang, GangResult(GangStage.ENDED, "the jobs have ended", generation))
             return None
         translation = self._translated(gang)
         if translation.lacks:
@@ -72,7 +72,7 @@ class GangReconciler:
             return None
         step = await self._written(gang, translation)
         self._post(gang, _result(gang, translation, step))
-        if step.stage is Stage.CONFLICT:
+        if step.stage is GangStage.CONFLICT:
             self._context.metrics.conflicts.inc()
             return Result(requeue_after=CONFLICT_RETRY_SECONDS)
         if step.is_refused:
@@ -90,7 +90,9 @@ class GangReconciler:
         )
         if found:
             generation = gang.metadata.generation
-            self._post(gang, GangResult(Stage.UNREADABLE, generation=generation, refusals=found))
+            self._post(
+                gang, GangResult(GangStage.UNREADABLE, generation=generation, refusals=found)
+            )
 
     def _translated(self, gang: ObservedPodGang) -> Translation:
         clock = self._context.clock
@@ -125,9 +127,9 @@ class GangReconciler:
 
     def _failure(self, gang: ObservedPodGang, error: Exception) -> WriteProgress:
         if self._is_known(gang):
-            return WriteProgress(Stage.OUTDATED, str(error))
+            return WriteProgress(GangStage.OUTDATED, str(error))
         is_refused = isinstance(error, Forbidden | Invalid)
-        return WriteProgress(Stage.REJECTED if is_refused else Stage.FAILED, str(error))
+        return WriteProgress(GangStage.REJECTED if is_refused else GangStage.FAILED, str(error))
 
     def _is_known(self, gang: ObservedPodGang) -> bool:
         """Tell whether the scheduler has the objects of a gang, possibly of an older generation.
@@ -168,9 +170,11 @@ def _is_about(reads: Reads, value: Watched, gang: ObservedPodGang) -> bool:
 def _result(gang: ObservedPodGang, translation: Translation, step: WriteProgress) -> GangResult:
     generation = gang.metadata.generation
     if translation.refusals:
-        return GangResult(Stage.UNSUPPORTED, generation=generation, refusals=translation.refusals)
-    if step.stage is Stage.PROGRAMMED and translation.awaits:
-        step = WriteProgress(Stage(translation.awaits_reason.value), translation.awaits)
+        return GangResult(
+            GangStage.UNSUPPORTED, generation=generation, refusals=translation.refusals
+        )
+    if step.stage is GangStage.PROGRAMMED and translation.awaits:
+        step = WriteProgress(GangStage(translation.awaits_reason.value), translation.awaits)
     return GangResult(
         step.stage,
         step.message,

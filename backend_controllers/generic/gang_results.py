@@ -15,7 +15,7 @@ from shared_api.models import PodPreparation
 from shared_api.runtime.watching.channel import Channel
 
 
-class Stage(StrEnum):
+class GangStage(StrEnum):
     """How far a gang is on its way to its scheduler; the values are reasons of conditions."""
 
     UNSUPPORTED = names.REASON_UNSUPPORTED
@@ -39,15 +39,15 @@ class Stage(StrEnum):
     """The scheduler works with an older object, since the server does not let it be changed."""
 
 
-_DONE = frozenset({Stage.PROGRAMMED, Stage.OUTDATED})
-_REFUSED = frozenset({Stage.UNSUPPORTED, Stage.UNREADABLE})
+_DONE = frozenset({GangStage.PROGRAMMED, GangStage.OUTDATED})
+_REFUSED = frozenset({GangStage.UNSUPPORTED, GangStage.UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True)
 class GangResult:
     """What came of one gang."""
 
-    stage: Stage
+    stage: GangStage
     message: str = ""
     generation: int = 0
     refusals: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class GangResult:
         Core creates a PodGang without pods and adds the references later, so every gang passes here.
         A pod above the minimum does not count: a translator may have a remark about it.
         """
-        if self.stage is not Stage.PROGRAMMED or self.gang is None:
+        if self.stage is not GangStage.PROGRAMMED or self.gang is None:
             return False
         before, after = self.gang.metadata, gang.metadata
         return (

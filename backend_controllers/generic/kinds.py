@@ -1,7 +1,7 @@
 """The kinds of the contract as resources, and the labels and selectors of a backend.
 
 Objects that a backend writes carry two labels: the backend, by which our watches select, and the
-gang, for people. Whether an object is ours is decided by its owner reference alone; anybody can set
+gang, for people. Only the owner reference decides whether an object is ours; any client can set
 labels.
 """
 

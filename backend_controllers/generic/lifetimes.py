@@ -47,7 +47,7 @@ class Lifetimes:
         if kind in counted:
             return
         counted.add(kind)
-        if not _has_held(gang, kind):
+        if not _was_true(gang, kind):
             histogram.observe(self._age(gang))
 
     def _age(self, gang: ObservedPodGang) -> float:
@@ -68,7 +68,7 @@ class Lifetimes:
             self._counted.pop(old.metadata.uid, None)
 
 
-def _has_held(gang: ObservedPodGang, kind: str) -> bool:
+def _was_true(gang: ObservedPodGang, kind: str) -> bool:
     """Tell whether a condition of a gang is True, or was True earlier.
 
     A backend writes all its conditions for the first time at once. One that is False since later

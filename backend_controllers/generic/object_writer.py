@@ -1,12 +1,12 @@
 """Writes the objects of a scheduler for an owner, and decides which objects are ours.
 
 An object is ours if our owner controls it; a foreign object that has its name is reported and never
-changed. An object whose owner reference somebody replaced is reclaimed, but only after a while:
-otherwise a program that repeats the replacement would cause an endless exchange of writes.
-An object that the server does not let us change is kept or replaced, as the translator decides; before
-it is deleted, a dry run asks whether the server would accept the new one. From an object of ours
-that is being deleted only the finalizers that the dialect names are removed. A rejected object is
-tried again later, since an admission policy may change; a change of immutable fields is not.
+changed. An object whose owner reference another client replaced is reclaimed, but only after a
+while: otherwise a program that repeats the replacement would cause an endless exchange of writes.
+An object that the server does not let us change is kept or replaced, as the translator decides;
+before it is deleted, a dry run asks whether the server would accept the new one. From an object of
+ours that is being deleted only the finalizers that the dialect names are removed. A rejected object
+is tried again later, since an admission policy may change; a change of immutable fields is not.
 """
 
 import math
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from backend_controllers.contract.declaration import Rendered, WhenRefused, Writes
 from backend_controllers.generic.caches import BackendCaches, WrittenObject
 from backend_controllers.generic.context import BackendContext
-from backend_controllers.generic.gang_results import Stage
+from backend_controllers.generic.gang_results import GangStage
 from backend_controllers.generic.kinds import managed_by_label
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import PartialObject
@@ -24,7 +24,7 @@ from shared_api.kube.errors import Conflict, Invalid, KubeError, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
 from shared_api.models import JsonObject
-from shared_api.runtime.applying.applied_fields import applied, fingerprint, was_taken
+from shared_api.runtime.applying.applied_fields import applied, fingerprint, lost_its_owner
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import (
     Behalf,
@@ -40,7 +40,7 @@ from shared_api.runtime.watching.predicates import Watched
 
 EVENT_REPLACED = "Replaced"
 RECLAIM_AFTER = 10.0
-"""Seconds before an object is reclaimed whose owner reference somebody replaced; less than the time
+"""Seconds before an object is reclaimed whose owner reference was replaced; less than the time
 after which a conflict is tried again."""
 
 
@@ -48,7 +48,7 @@ after which a conflict is tried again."""
 class WriteProgress:
     """How far the writing came, and the message about it."""
 
-    stage: Stage = Stage.PROGRAMMED
+    stage: GangStage = GangStage.PROGRAMMED
     message: str = ""
     is_refused: bool = False
     """Whether the server may accept later what it rejects now; no event announces that."""
@@ -70,10 +70,10 @@ class _Rejection:
     @property
     def progress(self) -> WriteProgress:
         """What it means for the object."""
-        return WriteProgress(Stage.OUTDATED, self.message, is_refused=self.until < math.inf)
+        return WriteProgress(GangStage.OUTDATED, self.message, is_refused=self.until < math.inf)
 
     def is_of(self, rendered: Rendered, manifest: JsonObject) -> bool:
-        # A translator that now wants the object replaced is not answered from memory.
+        # An earlier refusal does not count if the translator now wants the object replaced.
         return rendered.when_refused is self.when_refused and fingerprint(manifest) == self.manifest
 
 
@@ -127,11 +127,11 @@ class ObjectWriter:
         for rendered in objects:
             manifest = self._owned(owner, rendered)
             progress = await self._write_one(owner, rendered, manifest)
-            if progress.stage not in (Stage.PROGRAMMED, Stage.OUTDATED):
+            if progress.stage not in (GangStage.PROGRAMMED, GangStage.OUTDATED):
                 # Later objects may depend on it, and existing ones may still be needed.
                 return progress
             wanted.add((rendered.resource, _key(manifest)))
-            if progress.stage is Stage.OUTDATED:
+            if progress.stage is GangStage.OUTDATED:
                 found = replace(progress, is_refused=progress.is_refused or found.is_refused)
         await self._delete_others(owner, wanted)
         return found
@@ -150,7 +150,7 @@ class ObjectWriter:
             return await self._remove_finalizers(owner, target, observed)
         if not is_ours:
             message = f"{_name(rendered.resource, observed)} of a deleted owner is being deleted"
-            return WriteProgress(Stage.REPLACING, message)
+            return WriteProgress(GangStage.REPLACING, message)
         return await self._change(owner, rendered, manifest, observed)
 
     async def _create(
@@ -163,7 +163,7 @@ class ObjectWriter:
             return await self._reclaim_hidden(owner, target, manifest)
         except Invalid as error:
             message = f"{target.resource.kind} {_key(manifest)}: {error.message}"
-            return WriteProgress(Stage.REJECTED, message, is_refused=True)
+            return WriteProgress(GangStage.REJECTED, message, is_refused=True)
         return _WRITTEN
 
     async def _change(
@@ -216,7 +216,7 @@ class ObjectWriter:
         self._context.metrics.replacements.inc()
         message = f"{_name(target.resource, observed)} cannot be changed and is replaced"
         self._context.record_event(owner.value, EVENT_REPLACED, message, kind=owner.kind)
-        return WriteProgress(Stage.REPLACING, message)
+        return WriteProgress(GangStage.REPLACING, message)
 
     async def _remove_finalizers(
         self, owner: OwnerObject, target: Target[WrittenObject], observed: WrittenObject
@@ -234,7 +234,7 @@ class ObjectWriter:
             self._count(target, await self._applier.patch(target, observed, patch, owner.behalf))
         waits = f", waiting for its finalizers {', '.join(left)}" if left else ""
         message = f"{_name(target.resource, observed)} is being deleted{waits}"
-        return WriteProgress(Stage.REPLACING, message)
+        return WriteProgress(GangStage.REPLACING, message)
 
     async def _reclaim_hidden(
         self, owner: OwnerObject, target: Target[WrittenObject], manifest: JsonObject
@@ -261,7 +261,7 @@ class ObjectWriter:
     ) -> WriteProgress:
         """Apply to an object that is ours, or was; report a foreign one."""
         is_ours = controller_of(found) == owner.identity
-        if not is_ours and not was_taken(found, self._context.field_manager, owner.identity):
+        if not is_ours and not lost_its_owner(found, self._context.field_manager, owner.identity):
             return self._conflict(owner, target.resource, found)
         if found.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {_key(manifest)} is being deleted")
@@ -291,7 +291,7 @@ class ObjectWriter:
             f"{_name(resource, found)} exists and is not owned by {owner.kind.kind}"
             f" {owner.value.metadata.name}{whose}: {remedy}"
         )
-        return WriteProgress(Stage.CONFLICT, message)
+        return WriteProgress(GangStage.CONFLICT, message)
 
     async def _delete_others(
         self, owner: OwnerObject, wanted: set[tuple[Resource, ObjectKey]]

@@ -1,9 +1,10 @@
 """Deletes our objects whose gang is gone, or is another backend's by now.
 
-The garbage collector deletes the objects of a deleted gang, and gets the time to do so: a delete
-by us would be one more write. It cannot help where the gang lives on under another label, nor with
-a gang that was deleted while nobody watched. Before anything is deleted the server is asked for
-the gang, since two watches need not be equally far.
+The garbage collector deletes the objects of a deleted gang, and gets the time to do so: a delete by
+us would be one more write. It does not delete the objects of a gang that exists and has the label
+of another backend. A sweep finds gangs that were deleted or moved while this process was not
+running. Before anything is deleted the server is asked for the gang, since two watches need not be
+equally far.
 """
 
 from collections.abc import Iterable

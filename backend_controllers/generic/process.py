@@ -42,7 +42,7 @@ def lease_of(backend: Backend, settings: BackendSettings) -> ObjectKey:
     return ObjectKey(election.namespace, election.name or f"backend-{backend.name}")
 
 
-class Process:
+class BackendProcess:
     """One backend controller."""
 
     def __init__(
@@ -161,4 +161,4 @@ async def run(
             telemetry,
             terms=ElectionOptions(switch=DeadMansSwitch()),
         )
-        await Process(backend, settings, client, telemetry, elector, extend).run()
+        await BackendProcess(backend, settings, client, telemetry, elector, extend).run()

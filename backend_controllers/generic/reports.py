@@ -24,7 +24,7 @@ from backend_controllers.generic.conditions import (
 )
 from backend_controllers.generic.disruptions import REASON_PREEMPTED, Disruption
 from backend_controllers.generic.endings import ended_phase
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from shared_api import names
 from shared_api.kube.container_causes import listed
 from shared_api.kube.podgangs import ObservedPodGang, ObservedPodGangStatus, ObservedPodPreparation
@@ -68,7 +68,7 @@ class WriteUrgency(enum.IntEnum):
     NOW = 4
 
 
-class GangReport(msgspec.Struct, frozen=True, gc=False):
+class ReportedStatus(msgspec.Struct, frozen=True, gc=False):
     """The part of a gang's status that a backend writes."""
 
     conditions: tuple[ReportedCondition, ...]
@@ -119,7 +119,7 @@ def report(
     scheduler: Report,
     disruption: Disruption | None = None,
     failures: Mapping[str, int] | None = None,
-) -> GangReport:
+) -> ReportedStatus:
     """Return the status of a gang with this result, these pods and this scheduler message.
 
     `failures` counts the bound pods with a container that fails, by cause.
@@ -139,11 +139,11 @@ def report(
         conditions.append(disrupted)
     score = scheduler.placement_score
     # Not before the scheduler's objects are deleted: then the queue of the gang is free.
-    phase = ended_phase(gang) if result.stage is Stage.ENDED else None
+    phase = ended_phase(gang) if result.stage is GangStage.ENDED else None
     if phase is not None:
-        # Nobody waits for its pods any more.
+        # Its pods have ended, so no count of them is reported.
         conditions = [_accepted(result), _programmed(result, scheduler), *_ended(result, phase)]
-    return GangReport(
+    return ReportedStatus(
         tuple(conditions),
         _phase(count) if phase is None else phase,
         result,
@@ -154,7 +154,7 @@ def report(
     )
 
 
-def urgency(previous: ObservedPodGangStatus | None, report: GangReport) -> WriteUrgency:
+def urgency(previous: ObservedPodGangStatus | None, report: ReportedStatus) -> WriteUrgency:
     """Return how soon a report must be written, given the status that is there."""
     known = previous or _NO_STATUS
     conditions = by_type(known.conditions)
@@ -186,9 +186,9 @@ def _published(preparations: tuple[PodPreparation, ...]) -> tuple[ObservedPodPre
     return msgspec.convert(preparations, tuple[ObservedPodPreparation, ...], from_attributes=True)
 
 
-def _is_brief(wanted: ReportedCondition, report: GangReport) -> bool:
-    """Tell whether a condition most often ends before anybody has read it."""
-    return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is Stage.REPLACING
+def _is_brief(wanted: ReportedCondition, report: ReportedStatus) -> bool:
+    """Tell whether a condition most often ends within moments."""
+    return wanted.kind == names.CONDITION_PROGRAMMED and report.result.stage is GangStage.REPLACING
 
 
 def _accepted(result: GangResult) -> ReportedCondition:
@@ -198,7 +198,7 @@ def _accepted(result: GangResult) -> ReportedCondition:
         reason, holds = REASON_ACCEPTED, True
     else:
         message = "; ".join(result.refusals)
-        if result.stage is Stage.UNSUPPORTED:
+        if result.stage is GangStage.UNSUPPORTED:
             message = f"not supported by the scheduler: {message}"
         reason, holds = result.stage.value, False
     return ReportedCondition(names.CONDITION_ACCEPTED, holds, reason, message, result.generation)

@@ -1,8 +1,8 @@
 """The status controller: writes the backend's part of a gang's status, as seldom as possible.
 
 It counts pods, asks the dialect for the scheduler's message, and applies the status. A condition
-that changes its status is written at once. The rest waits for a time that depends on what it is,
-so that what passes by itself is never written. A gang without a result is skipped: the result that
+that changes its status is written at once. Other changes wait, each kind for its own time, so that
+a state that ends by itself is never written. A gang without a result is skipped: the result that
 the gang controller posts adds its key again.
 """
 
@@ -16,10 +16,10 @@ from backend_controllers.generic.capacity_numbers import CapacityNumbers
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.disruptions import Disruptions
 from backend_controllers.generic.facts import CacheFacts
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from backend_controllers.generic.kinds import GANGS
 from backend_controllers.generic.lifetimes import Lifetimes
-from backend_controllers.generic.reports import GangReport, WriteUrgency, report, urgency
+from backend_controllers.generic.reports import ReportedStatus, WriteUrgency, report, urgency
 from backend_controllers.generic.silence import Silence
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -30,7 +30,9 @@ from shared_api.runtime.queueing.debounce import Debouncer
 from shared_api.runtime.reconciling.outcome import Result
 from shared_api.runtime.watching.cache import key_of
 
-_NEED_ACTION = frozenset({Stage.CONFLICT, Stage.REJECTED, Stage.FAILED, Stage.OUTDATED})
+_NEED_ACTION = frozenset(
+    {GangStage.CONFLICT, GangStage.REJECTED, GangStage.FAILED, GangStage.OUTDATED}
+)
 
 
 class StatusReconciler:
@@ -102,7 +104,9 @@ class StatusReconciler:
             return result
         return replace(result, generation=gang.metadata.generation)
 
-    def _report(self, gang: ObservedPodGang, result: GangResult) -> tuple[GangReport, float | None]:
+    def _report(
+        self, gang: ObservedPodGang, result: GangResult
+    ) -> tuple[ReportedStatus, float | None]:
         """Return the status of a gang, and when it changes without an event."""
         facts = CacheFacts(self._caches, gang)
         stands_in = self._dialect.surplus_stands_in
@@ -134,14 +138,14 @@ class StatusReconciler:
         earliest = self._written_at.get(key, -math.inf) + self._delays[WriteUrgency.LATER]
         return max(since + self._delays[WriteUrgency.SOON], earliest)
 
-    async def _write(self, gang: ObservedPodGang, new: GangReport, key: ObjectKey) -> None:
+    async def _write(self, gang: ObservedPodGang, new: ReportedStatus, key: ObjectKey) -> None:
         manifest = new.manifest(gang, self._context.now())
         # Forced: these fields are the backend's by contract, also if another one had the gang.
         written = await self._applier.apply_status(self._target, manifest, Behalf(key, force=True))
         self._context.metrics.wrote(f"{GANGS.plural}/status", written.value)
         self._record_events(gang, new)
 
-    def _record_events(self, gang: ObservedPodGang, new: GangReport) -> None:
+    def _record_events(self, gang: ObservedPodGang, new: ReportedStatus) -> None:
         for condition in new.conditions:
             before = gang.condition(condition.kind)
             is_new = before is None or (before.status, before.reason) != (
@@ -151,7 +155,7 @@ class StatusReconciler:
             if is_new and _needs_event(condition.kind, new, holds=condition.holds):
                 self._context.record_event(gang, condition.reason, condition.message, warning=True)
 
-    def _measure(self, gang: ObservedPodGang, new: GangReport) -> None:
+    def _measure(self, gang: ObservedPodGang, new: ReportedStatus) -> None:
         state, reason = _state(new)
         self._context.metrics.note(gang.metadata.uid, state, reason)
         if state in ("Starting", "Running"):
@@ -160,8 +164,8 @@ class StatusReconciler:
             self._lifetimes.ready(gang)
 
 
-def _needs_event(kind: str, new: GangReport, *, holds: bool) -> bool:
-    """Tell whether somebody may have to act on a condition."""
+def _needs_event(kind: str, new: ReportedStatus, *, holds: bool) -> bool:
+    """Tell whether a user may have to act on a condition."""
     match kind:
         case names.CONDITION_ACCEPTED:
             return not holds
@@ -176,7 +180,7 @@ def _needs_event(kind: str, new: GangReport, *, holds: bool) -> bool:
             return False
 
 
-def _state(new: GangReport) -> tuple[str, str]:
+def _state(new: ReportedStatus) -> tuple[str, str]:
     """The state and the reason under which a gang is counted."""
     result = new.result
     if not result.is_done and new.phase.value == "Pending":

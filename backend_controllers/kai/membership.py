@@ -20,7 +20,7 @@ from shared_api.kube.pods import Pod
 
 def groups_below_minimum(gang: ObservedPodGang, pods: Iterable[Pod]) -> frozenset[str]:
     """Return the groups of a gang whose minimum is not bound, given these pods."""
-    bound = (group_of(pod) for pod in pods if pod.is_bound and pod.status.phase != "Failed")
+    bound = (group_of(pod) for pod in pods if pod.is_bound and not pod.has_failed)
     return groups_below(gang, bound)
 
 

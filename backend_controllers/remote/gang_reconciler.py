@@ -20,6 +20,7 @@ from backend_controllers.contract.remote.executor import (
     ExecutorError,
     Outcome,
     RemoteUnit,
+    identified,
 )
 from backend_controllers.contract.remote.pod_status import pod_status
 from backend_controllers.contract.remote.remote_status import Attempt, order_of, remote_status
@@ -105,7 +106,7 @@ class RemoteGangReconciler:
         remote = None if found is None else found.object
         assert remote is None or isinstance(remote, ObservedRemoteGang)
         pods = {pod.metadata.name: pod for pod in self._pods.cache.by_index(GANG, str(key))}
-        units = self._executor.units(key)
+        units = identified(self._executor.units(key), pods.values())
         if remote is not None:
             observed = frozenset(host.name for host in self._executor.hosts() if not host.problem)
             known = {unit.pod for unit in units}

@@ -21,8 +21,8 @@ class VolcanoOptions(Options):
 
     queue_admission: bool = False
     """Whether a PodGroup has the requests of its minimum (minResources). If so, Volcano admits a
-    gang to its queue only if queue and cluster have that capacity. Of a gang that it does not
-    admit it reports neither nodes nor numbers. If not, every gang is admitted at once."""
+    gang to its queue only if queue and cluster have that capacity. For a gang that it does not
+    admit, Volcano reports neither nodes nor numbers. If not, every gang is admitted at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from shared_api.models import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SubGroupPlan:
     """One or more groups that become one sub-group."""
 
     name: str
@@ -63,24 +63,24 @@ def tier_of_gang(gang: ObservedPodGang, requests: VolcanoTopologyRequests) -> in
 
 def parts_of(
     gang: ObservedPodGang, requests: VolcanoTopologyRequests, gang_tier: int | None
-) -> list[Part]:
+) -> list[SubGroupPlan]:
     """Return the sub-groups, in the order of the gang's groups."""
     shared = _shared_parts(gang, requests, gang_tier)
-    parts: dict[str, Part] = {}
+    parts: dict[str, SubGroupPlan] = {}
     for group in gang.spec.podgroups:
         part = shared.get(group.name)
         if part is None:
             tier = requests.part(pack_of(group.topology_constraint), _title(group), gang_tier)
-            part = Part(group.name, (group,), tier)
+            part = SubGroupPlan(group.name, (group,), tier)
         parts.setdefault(part.name, part)
     return list(parts.values())
 
 
 def _shared_parts(
     gang: ObservedPodGang, requests: VolcanoTopologyRequests, gang_tier: int | None
-) -> dict[str, Part]:
+) -> dict[str, SubGroupPlan]:
     """Return the parts that several groups share, by the name of each group."""
-    found: dict[str, Part] = {}
+    found: dict[str, SubGroupPlan] = {}
     used = {group.name for group in gang.spec.podgroups}
     for one in _sets(gang, whole=False):
         members = [group for group in gang.spec.podgroups if group.name in one.groups]
@@ -98,7 +98,7 @@ def _shared_parts(
                 required=tier != ANY_TIER,
             )
         groups = tuple(group for group in members if group.name not in found)
-        part = Part(_unused_name(one.name, used), groups, tier)
+        part = SubGroupPlan(_unused_name(one.name, used), groups, tier)
         used.add(part.name)
         found.update(dict.fromkeys((group.name for group in groups), part))
     return found

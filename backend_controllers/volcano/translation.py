@@ -21,7 +21,7 @@ from backend_controllers.volcano.admission import minimum_of
 from backend_controllers.volcano.api import PODGROUPS, VolcanoClique
 from backend_controllers.volcano.installation import VolcanoFeatures, VolcanoInstallation
 from backend_controllers.volcano.queues import QUEUE_KEYS, invalid_name, queue_of
-from backend_controllers.volcano.subgroups import Part, parts_of, tier_of_gang
+from backend_controllers.volcano.subgroups import SubGroupPlan, parts_of, tier_of_gang
 from backend_controllers.volcano.tiers import network_topology, tiers_of
 from backend_controllers.volcano.topology_requests import VolcanoTopologyRequests
 from shared_api.kube.pod_resources import NoQuantityError
@@ -97,7 +97,7 @@ def _spec(
 
 
 def _minimums(
-    features: VolcanoFeatures, gang: ObservedPodGang, parts: list[Part], findings: Findings
+    features: VolcanoFeatures, gang: ObservedPodGang, parts: list[SubGroupPlan], findings: Findings
 ) -> JsonObject:
     """Return the minimums of groups, if the total is not enough."""
     if features.sub_groups:

@@ -16,6 +16,8 @@ from shared_api.runtime.watching.predicates import Watched
 
 BACKEND_NAME = "yunikorn"
 SCHEDULER_NAME = "yunikorn"
+SERVICE = "yunikorn-service"
+"""The Service that YuniKorn's chart creates."""
 
 # Users set it on a PodCliqueSet or on its cliques, and pods carry it, too.
 KEY_QUEUE = "yunikorn.apache.org/queue"

@@ -1,7 +1,7 @@
 """The declaration of the backend.
 
-YuniKorn serves no API that discovery could find, so there is one dialect, and it is always used.
-The release rules define what core does beside ungating. Surplus pods wait: a surplus pod that comes
+YuniKorn serves no API that discovery could find, so there is one dialect. It is used where YuniKorn's Service
+exists, or where an option asserts that YuniKorn is installed. The release rules define what core does beside ungating. Surplus pods wait: a surplus pod that comes
 first would start the gang without its groups. The table of groups is removed from bound members: a
 restarted scheduler would reserve capacity for them again, and fail them if there is none. A gang
 that loses a member during the reservation is recreated as another application, since YuniKorn
@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from backend_controllers.contract.cliques import CLIQUES
 from backend_controllers.contract.declaration import (
+    Absent,
     Backend,
     Dialect,
     Options,
@@ -30,6 +31,7 @@ from backend_controllers.yunikorn.api import (
     KEY_GROUPS,
     KEY_PLACEHOLDER_OF,
     SCHEDULER_NAME,
+    SERVICE,
     YunikornClique,
     clique_of_event,
     gang_of_placeholder,
@@ -54,6 +56,10 @@ from shared_api.runtime.watching.predicates import Watched
 
 DIALECT = "yunikorn.apache.org/task-groups"
 
+_INSTALL = (
+    "install YuniKorn with its chart, or set assumeInstalled: true if it runs without this Service"
+)
+_PREPARATION = PodPreparationSpec(mode=PreparationMode.PER_GANG)
 CAPABILITIES = GANG | {names.CAPABILITY_GROUP_MINIMUMS, names.CAPABILITY_PRIORITY}
 
 
@@ -63,14 +69,15 @@ def _events(about: Callable[[Watched], tuple[str, str] | None], through: Resourc
     return Reads(EVENTS, SchedulerEvent, selector, translated=False, about=about, through=through)
 
 
-def detect(served: Served, options: Options) -> Dialect:
-    """Return the only dialect, whatever the cluster serves."""
-    del served
+def detect(served: Served, options: Options) -> Dialect | Absent:
+    """Return the only dialect, if YuniKorn is installed."""
     chosen = checked_options(options, YuniKornOptions)
+    if SERVICE not in served.services and not chosen.assume_installed:
+        return Absent(f"Service {SERVICE} in any namespace", _INSTALL, _PREPARATION, CAPABILITIES)
     return Dialect(
         name=DIALECT,
         capabilities=CAPABILITIES,
-        preparation=PodPreparationSpec(mode=PreparationMode.PER_GANG),
+        preparation=_PREPARATION,
         translate=functools.partial(translate, chosen),
         mirror=mirror,
         reads=(
@@ -90,7 +97,7 @@ BACKEND = Backend(
     name=BACKEND_NAME,
     scheduler_names=(SCHEDULER_NAME,),
     scheduling_gate=names.GATE_PODGANG,
-    questions=Questions(),
+    questions=Questions(services=(SERVICE,)),
     detect=detect,
     options=YuniKornOptions,
     where_it_runs="kubectl -n yunikorn get pods -l component=yunikorn-scheduler",

@@ -14,6 +14,10 @@ class YuniKornOptions(Options):
     """Queue of gangs that set none, such as `root.team`. Without it YuniKorn's placement rules
     decide; the usual rules use a queue for each namespace."""
 
+    assume_installed: bool = False
+    """Serve gangs although no Service `yunikorn-service` exists, which YuniKorn's chart creates. For
+    installations without that chart."""
+
     placeholder_timeout_seconds: int = Field(default=_TEN_YEARS, ge=1, le=_TEN_YEARS)
     """Seconds after which YuniKorn gives up an incomplete reservation, counted from the creation of
     the pods, also while they are gated. Its pods then fail and are recreated, which frees the

@@ -58,9 +58,7 @@ def reservation_of(gang: ObservedPodGang, facts: Facts) -> Reservation:
     """Return what is reserved for a gang now."""
     found = tuple(pod for pod in facts.all(PODS) if isinstance(pod, Pod) and _is_for(gang, pod))
     bound = Counter(pod.metadata.annotations.get(KEY_GROUP) for pod in found if pod.is_bound)
-    bound.update(
-        group_of(pod) for pod in facts.pods if pod.is_bound and pod.status.phase != "Failed"
-    )
+    bound.update(group_of(pod) for pod in facts.pods if pod.is_bound and not pod.has_failed)
     needed = {group.name: group.min_replicas for group in gang.spec.podgroups if group.min_replicas}
     reserved = {name: min(bound[name], count) for name, count in needed.items()}
     return Reservation(gang.metadata.name, found, reserved, needed)

@@ -11,7 +11,7 @@ from shared_api import names
 from shared_api.kube import pod_resources as requests
 from shared_api.kube.quantities import written
 
-_STARTUP_WAIT = requests.Container(
+_STARTUP_WAIT = requests.ContainerResources(
     resources=requests.Resources(requests=dict(names.STARTUP_REQUESTS))
 )
 

@@ -15,7 +15,7 @@ from shared_api.kube.pods import Pod
 from shared_api.kube.resources import PODS
 from shared_api.runtime.queueing.queue import Queue
 from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.event_handlers import feed, itself
+from shared_api.runtime.watching.event_handlers import enqueue_changes, itself
 from shared_api.runtime.watching.reflector import Reflector, Source
 
 EVENTS = 5_000
@@ -70,7 +70,7 @@ async def _events_per_second(client: Client, rounds: int = 4) -> float:
     for _ in range(rounds):
         cache, reflector = _watched(client, f"state={EVENTS}")
         queue = Queue[ObjectKey](lambda key: key.namespace)
-        feed(queue, cache, itself)
+        enqueue_changes(queue, cache, itself)
         began = time.perf_counter()
         async with asyncio.TaskGroup() as group:
             running = group.create_task(cache.run(reflector))

@@ -31,6 +31,7 @@ from core_operator.plan.updates.progress import (
 )
 from core_operator.state import caches as kinds
 from core_operator.state.update_turns import Updates
+from core_operator.writes.child_events import record_replica_deletion
 from core_operator.writes.child_writer import AT_ONCE
 from core_operator.writes.pod_writer import MinAvailableExemption, PodWriter
 from shared_api import names
@@ -156,6 +157,9 @@ class LifecycleReconciler:
         self._context.metrics.terminated.inc()
         note = f"{termination.subject} was terminated, {len(terminated)} pods: {termination.cause}"
         self._context.record_event(pcs, EVENT_TERMINATED, note, warning=True)
+        record_replica_deletion(
+            self._context, pcs, termination.subject, is_of_set=termination.is_whole
+        )
 
     async def _mark(
         self, pcs: PodCliqueSet, clique: PodClique, termination: PendingTermination | None

@@ -43,6 +43,7 @@ from core_operator.plan.pods.preparation import (
 )
 from core_operator.plan.pods.startup_order import StartupWait, with_startup_order
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
+from core_operator.settings import IMAGE_OUTSIDE
 from core_operator.state import caches as kinds
 from core_operator.state.pod_losses import Losses
 from core_operator.state.update_turns import Updates
@@ -51,6 +52,7 @@ from core_operator.writes.child_writer import AT_ONCE, REFUSED_AGAIN_AFTER, is_c
 from core_operator.writes.finalizer_release import FinalizerRelease
 from core_operator.writes.pod_writer import MinAvailableExemption, PodWriter
 from core_operator.writes.resource_sharing import Sharing
+from core_operator.writes.used_names import UsedNames
 from shared_api import names
 from shared_api.kube.client import Patch, PatchType
 from shared_api.kube.errors import ApiError, ErrorAction, Forbidden, classify
@@ -109,11 +111,13 @@ class PodCliqueReconciler:
         self._cliques = Target(kinds.CLIQUES, context.view.caches.cliques)
         self._release = FinalizerRelease(applier)
         self._sharing = Sharing(context, applier)
+        self._used_names = UsedNames(context, applier)
         self._taken: dict[str, frozenset[str]] = {}
         """Names that existed when pods were to be created, by the UID of the PodClique."""
         context.view.caches.cliques.subscribe(self._on_clique)
         order = context.settings.startup_order
-        self._waiter = StartupWait(order.image, tuple(order.command), order.run_as_user)
+        image = order.image or IMAGE_OUTSIDE
+        self._waiter = StartupWait(image, tuple(order.command), order.run_as_user)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Create, delete and label the pods of one PodClique."""
@@ -133,6 +137,9 @@ class PodCliqueReconciler:
         if gang is None or record is None:
             return None
         plan = self._plan(pcs, clique, gang, record, run)
+        plan = await self._used_names.replanned(
+            plan, clique, gang, lambda: self._plan(pcs, clique, gang, record, run)
+        )
         waiting = self._context.losses.waiting(clique, (new.index for new in plan.create))
         taken: list[str] = []
         events = ChildEvents()
@@ -142,10 +149,11 @@ class PodCliqueReconciler:
             new, patch = prepared
             manifest = pod_manifest(clique, new, reference_to(gang), record, patch)
             manifest = self._sharing.with_claims(pcs, clique, manifest)
-            if not await self._create(with_startup_order(clique, manifest, self._waiter), behalf):
-                taken.append(new.name)
-            else:
+            manifest = with_startup_order(clique, manifest, self._waiter)
+            if await self._create(manifest, behalf, events):
                 events.created(f"{PODS.kind} {new.name}")
+            else:
+                taken.append(new.name)
 
         await self._restore_labels(clique, plan.keep, behalf)
         # Deletions come first: they free quota for the pods that are created next. An update waits
@@ -160,8 +168,10 @@ class PodCliqueReconciler:
         await self._sharing.settle_clique(pcs, clique, behalf, grows=bool(plan.create))
         due = (new for new in plan.create if new.index not in waiting)
         prepared = list(_prepared(clique, due, gang, record))
-        complete = await self._create_all(found, gang, prepared, create)
-        events.record(self._context, clique)
+        try:
+            complete = await self._create_all(found, gang, prepared, create)
+        finally:
+            events.record(self._context, clique)
         if not complete:
             return self._conclude(clique, waiting, settled=False)
         if taken:
@@ -254,9 +264,8 @@ class PodCliqueReconciler:
         if not is_settled(clique, pods):
             prepared = preparation_of(gang, record, clique.metadata.name, minimum)
             preparation = replace(prepared, run=run)
-        visible = self._view.pod_names(clique.metadata.namespace or "")
-        gone = self._context.losses.gone(clique)
-        plan = plan_pods(clique, pods, minimum, preparation, visible, gone)
+        taken, gone = self._used_names.taken(clique), self._context.losses.gone(clique)
+        plan = plan_pods(clique, pods, minimum, preparation, taken, gone)
         if plan.create and (
             refusal := preparation_refusal(record, gang.status, clique.metadata.name)
         ):
@@ -314,9 +323,11 @@ class PodCliqueReconciler:
             self._context.selections.forget(old.metadata.uid or "")
             self._taken.pop(old.metadata.uid or "", None)
 
-    async def _create(self, manifest: JsonObject, behalf: Behalf) -> bool:
+    async def _create(self, manifest: JsonObject, behalf: Behalf, events: ChildEvents) -> bool:
         """Create one pod; return False if the name is taken."""
-        answer = await self._applier.create(self._pods, manifest, behalf, into=_CreatedPod)
+        # Without the name of the pod: all pods of a PodClique are refused alike.
+        with events.writing(PODS.kind):
+            answer = await self._applier.create(self._pods, manifest, behalf, into=_CreatedPod)
         if answer is None:
             return False
         dropped = dropped_fields(manifest, {"spec": answer.spec})

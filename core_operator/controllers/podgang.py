@@ -3,9 +3,9 @@
 The order of the steps survives a crash at any point: references first, the condition Initialized
 once the server has them, gates last. Every step is decided from the objects that exist, so an
 interrupted release is finished, first of all by a new leader (`interrupted`). A gang that is not
-released and has the wrong backend or placement is deleted and created again by its set. What the
-former backend wrote, in the status or as its own objects, goes with the gang, also if that backend
-is down.
+released and has the wrong backend or placement is deleted and created again by its set. The status
+and the objects that the former backend wrote are deleted with the gang, even if that backend is
+down.
 """
 
 from collections.abc import Iterator

@@ -13,6 +13,7 @@ from core_operator.plan.layout.expansion import cliques_of_group
 from core_operator.plan.manifests.podcliques import group_podclique
 from core_operator.state import caches as kinds
 from core_operator.state.update_turns import Updates
+from core_operator.writes.child_events import record_replica_deletion
 from core_operator.writes.child_writer import (
     ChildWriter,
     NamesTaken,
@@ -27,6 +28,7 @@ from core_operator.writes.child_writer import (
 from core_operator.writes.finalizer_release import FinalizerRelease
 from core_operator.writes.pod_writer import PodCliqueRemoval, unwanted_gangs
 from core_operator.writes.resource_sharing import Sharing
+from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import PodCliqueScalingGroup, PodCliqueSet
 from shared_api.runtime.applying.applier import Applier
@@ -71,6 +73,11 @@ class ScalingGroupReconciler:
             report = RefusalReport(found.object, pcs)
             still = partial(is_current, self._view.caches.groups, found)
             await self._children.settle(wanted, gone, report, behalf, still=still)
+            labels = (one.observed.metadata.labels for one in going)
+            indexes = {found.get(names.LABEL_PCSG_REPLICA_INDEX, "") for found in labels}
+            for index in sorted(indexes):
+                subject = f"replica {index} of {key.name}"
+                record_replica_deletion(self._context, pcs, subject, is_of_set=False)
         except NamesTaken as error:
             self._context.report_problem(found.object, error.problem)
             raise

@@ -33,6 +33,7 @@ from shared_api.models import (
     JsonObject,
     KubeObject,
     PodClique,
+    PodCliqueScalingGroup,
     PodCliqueSet,
     PodCliqueStatus,
 )
@@ -41,6 +42,8 @@ from shared_api.runtime.applying.targets import Behalf, Target
 from shared_api.runtime.queueing.debounce import Debouncer, MinimumInterval
 from shared_api.runtime.reconciling.outcome import Result
 from shared_api.runtime.watching.owners import controller_of, identity
+
+EVENT_ALL_LOST = "AllScheduledReplicasLost"
 
 _SECONDS_PER_GANG = 0.016
 _LONGEST_INTERVAL = 5.0
@@ -88,6 +91,8 @@ class PodCliqueStatusReconciler:
         await self._applier.apply_status(self._target, status_of(clique, status), behalf)
         if policy.run.ends:
             record_ending(self._context, clique, ending_in(_conditions(status)))
+        elif has_lost_all(clique, status):
+            self._context.record_event(clique, EVENT_ALL_LOST, "no pod is scheduled", warning=True)
         if (again := _recheck_at(status, policy.tolerance)) is None:
             return None
         return Result(requeue_after=max(0.0, (again - self._context.now()).total_seconds()))
@@ -125,16 +130,15 @@ class ScalingGroupStatusReconciler:
         cliques = [member.object for member in members]
         update = self._updates.group_update(pcs, key.name)
         problem = self._context.problems.of(found.metadata.uid)
+        ending = self._view.ending_of_group(found.object, pcs)
         status = scaling_group_status(
-            found.object,
-            cliques,
-            self._context.now(),
-            update,
-            problem,
-            self._view.ending_of_group(found.object, pcs),
+            found.object, cliques, self._context.now(), update, problem, ending
         )
         behalf = Behalf(key, controller_of(found))
         await self._applier.apply_status(self._target, status_of(found.object, status), behalf)
+        if ending is None and has_lost_all(found.object, status):
+            note = "no replica is scheduled"
+            self._context.record_event(found.object, EVENT_ALL_LOST, note, warning=True)
 
 
 class PodCliqueSetStatusReconciler:
@@ -224,6 +228,12 @@ class PodCliqueSetStatusReconciler:
         parts = (*(group.metadata.uid for group in groups), *(gang.metadata.uid for gang in gangs))
         problems = (self._context.problems.of(uid) for uid in (pcs.metadata.uid, *parts))
         return next((problem for problem in problems if problem is not None), None)
+
+
+def has_lost_all(about: PodClique | PodCliqueScalingGroup, status: JsonObject) -> bool:
+    """Tell whether nothing is scheduled any more; an object that is scaled to 0 has lost nothing."""
+    had = about.status is not None and about.status.scheduled_replicas > 0
+    return had and not status["scheduledReplicas"] and about.spec.replicas > 0
 
 
 def _conditions(status: JsonObject) -> tuple[Condition, ...]:

@@ -57,7 +57,7 @@ def plan_binding(
     """Return what the bind timeout demands; the release is unchanged where there is none."""
     seconds = record.release.bind_timeout_seconds
     state = base_state(gang.metadata.name, groups)
-    # A gang of one pod has no half that it could hold.
+    # A gang of one pod is never bound in part.
     if seconds is None or state.is_scheduled or state.minimum < 2:
         return BindPlan(release)
     before = (gang.status.bind_attempt if gang.status is not None else None) or _NO_ATTEMPT

@@ -2,12 +2,12 @@
 
 PodCliques report how their pods ended. From that a replica of a scaling group is Completed, is
 restarted alone within its budget, or fails its group. A replica of the set is Completed, is
-restarted whole within its budget, or fails the set. The first replica that fails for good fails
-the set, because all must complete. What has ended stays so: an outcome is recorded in the statuses,
-and later changes of pods do not count.
+restarted whole within its budget, or fails the set. The first replica that fails for good fails the
+set, because all must complete. An outcome is final: it is recorded in the statuses, and later
+changes of pods do not count.
 
-A report counts only if it is about the present attempt. Counts of restarts never decrease, also if
-somebody removes them from a status: PodCliques record the attempt too.
+A report counts only if it is about the present attempt. Counts of restarts never decrease, even if
+another client removes them from a status: PodCliques record the attempt too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -31,7 +31,7 @@ SECONDS_PER_POD = 0.5
 _FIRST_RETRY, _LAST_RETRY = 0.25, 2.0
 _FIRST_WAIT, _LAST_WAIT = 1.0, 60.0
 _NAMED_BEFORE = 10
-"""Gangs further back do not get their position in the message: it would cost a write each."""
+"""Only this many gangs get their position in the message, since every change of it is a write."""
 
 Shape = tuple[object, ...]
 """Gangs of one shape request the same: if one of them does not fit, none does."""

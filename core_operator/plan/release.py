@@ -1,10 +1,10 @@
 """Which pods of a gang may be ungated now, and if none may, why.
 
 A gang is released whole: all existing pods below the minimum are ungated at once, or none is.
-Before that, all pods exist and are referenced, the backend has programmed the gang, and the
-minimum of a scaled gang's base gang is bound. Once a pod is ungated the rest follows without
-asking again, so neither a crash nor a replaced pod leaves a gang half released. The release rules
-come from the backend's record; this module knows no backend. It never removes a foreign gate.
+Before that, all pods exist and are referenced, the backend has programmed the gang, and the minimum
+of a scaled gang's base gang is bound. Once a pod is ungated, the other members are ungated without
+these checks. So neither a crash nor a replaced pod leaves a gang released in part. The release
+rules come from the backend's record; this module knows no backend. It never removes a foreign gate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -190,8 +190,8 @@ def _not_withdrawn(
 ) -> _Wait | None:
     """Wait until a backend that programs after release has withdrawn a gang that was lost.
 
-    Its scheduler would bind half of the gang while the rest is gated. A gang with a bound member
-    runs and is only completed; a gang of one member has no half.
+    Otherwise its scheduler would bind some members while the others are still gated. A gang with a
+    bound member runs and is only completed; a gang of one member cannot be bound in part.
     """
     gate = record.scheduling_gate
     members = [pod for group in groups for pod in group.live if group.is_member(pod)]

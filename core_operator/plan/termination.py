@@ -33,6 +33,8 @@ class PendingTermination:
     cause: str
     groups: tuple[str, ...] = ()
     """The scaling groups that are terminated whole."""
+    is_whole: bool = False
+    """Whether a replica of the set is terminated, and not one of a scaling group."""
 
     @property
     def message(self) -> str:
@@ -140,7 +142,8 @@ def _of_replica(
     if whole:
         first = min(whole, key=lambda breach: breach.since)
         pending = _pending(f"replica {replica.index}", replica.cliques, first, delay)
-        yield replace(pending, groups=tuple(group.name for group in replica.groups))
+        groups = tuple(group.name for group in replica.groups)
+        yield replace(pending, groups=groups, is_whole=True)
 
 
 def _replicas_down(group: GroupFacts, breaches: Mapping[str, Breach]) -> dict[int, Breach]:

@@ -77,7 +77,7 @@ Longer than the 2.4 s between two renewals of core's own Lease; both together ar
 time after which a backend is down."""
 
 # Where no Lease is renewed, the watch is restarted before its silence counts as a gap.
-_LEASE_PACE = WatchTiming(
+_LEASE_TIMING = WatchTiming(
     inactivity=3.0, healthy=2.0, backoff=Backoff(base=0.2, cap=2.0, jitter=0.5)
 )
 
@@ -229,7 +229,7 @@ def watch_all(manager: Manager, *, compute_domains: bool = False) -> CoreCaches:
         leases=manager.watch(
             Source(LEASES, Lease, selector=Selector(fields="metadata.namespace!=kube-node-lease")),
             health=lease_watch,
-            timing=_LEASE_PACE,
+            timing=_LEASE_TIMING,
         ),
         bindings=manager.watch(Source(BINDINGS, Binding)),
         autoscalers=manager.watch(

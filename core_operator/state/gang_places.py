@@ -1,7 +1,7 @@
 """Which backend instance a gang gets: by its placement policy, or as every gang without one.
 
-It looks up what the pure modules in `plan/placement` decide from. A set that names its backend, or
-has no policy, takes the short way: nothing of a policy is computed for it.
+It looks up the values from which the pure modules in `plan/placement` decide. For a set that names
+its backend or has no policy, no ranking is computed.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Instance, Ranking, instances, rank
-from core_operator.plan.placement.capacity import Capacity, capacity_of
+from core_operator.plan.placement.capacity import InstanceCapacity, capacity_of
 from core_operator.plan.placement.demand import GangDemand
 from core_operator.plan.placement.handover import handover_in
 from core_operator.plan.placement.policy_choice import NamedPolicy
@@ -58,7 +58,7 @@ class _Rankings:
     """Rankings for one state of all records and inventories."""
 
     backends: Mapping[str, RegisteredBackend]
-    capacities: Mapping[str, Capacity]
+    capacities: Mapping[str, InstanceCapacity]
     instances: dict[int, tuple[Instance, ...]] = field(default_factory=dict)
     """By the id of the policy."""
     found: dict[tuple[int, GangDemand, str | None], Ranking] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Placements:
     def __init__(self, caches: CoreCaches, default: str = "") -> None:
         self._caches = caches
         self._default = default
-        self._capacities: dict[str, Capacity] | None = None
+        self._capacities: dict[str, InstanceCapacity] | None = None
         self._rankings: _Rankings | None = None
         caches.policies.subscribe(self._on_policy)
         caches.inventories.subscribe(self._on_inventory)
@@ -114,7 +114,7 @@ class Placements:
         found = self._caches.policies.get(key)
         return NamedPolicy(named, None if found is None else found.spec)
 
-    def _known_capacities(self) -> dict[str, Capacity]:
+    def _known_capacities(self) -> dict[str, InstanceCapacity]:
         if self._capacities is None:
             self._capacities = {
                 found.metadata.name: capacity_of(found.spec) for found in self._caches.inventories

@@ -1,14 +1,14 @@
-"""The memory of lost pods: who took them, how soon they are replaced, how long recovery takes.
+"""The memory of lost pods: causes, when they are replaced, and how long a recovery takes.
 
-A pod that was ready and is lost by no deletion of ours is counted, reported as an Event, and
-starts the recovery of its gang. The recovery ends when all PodCliques of the gang have their pods
-ready again, and is forgotten with the gang. A standby counts and reports nothing: it does not know
-which pods the leader deletes, and two processes would count twice.
+A ready pod is lost if it ends, is not ready any more, or another client deletes it. It is counted,
+reported as an Event, and starts the recovery of its gang. The recovery ends when all PodCliques of
+the gang have their pods ready again, and is forgotten with the gang. A standby counts and reports
+nothing: it does not know which pods the leader deletes, and two processes would count twice.
 
-What takes a pod may take its replacement too, for example a gang of higher priority that still
-waits for capacity, or a node that rejects its pods. So each loss within ten minutes doubles the
-wait before the pod of that index is created again; the first replacement does not wait. Deletions
-do not count, ours or a user's: who deletes a pod wants a new one now.
+The replacement may be lost for the same reason, such as a gang of higher priority that still waits
+for capacity, or a node that rejects its pods. So each loss within ten minutes doubles the wait
+before the pod of that index is created again; the first replacement does not wait. Deletions do not
+count, ours or a user's: a user who deletes a pod expects a new one at once.
 
 All of this is kept only in this process. After a restart, recoveries are measured from then on and
 pods are replaced at once again.
@@ -38,7 +38,7 @@ from shared_api.runtime.watching.owners import identity, owner_in
 EVENT_POD_LOST = "PodLost"
 
 # The first wait lets a scheduler use the free capacity. After the longest, a gang still recovers
-# soon once its pods are no longer taken.
+# soon once its pods are no longer lost.
 _WAITS = Backoff(base=1.0, cap=60.0, jitter=0.0)
 _FORGOTTEN_AFTER = 600.0
 
@@ -160,7 +160,7 @@ class PodLosses:
             self._unconfirmed.add(uid)
         index, why = old.index, why_lost(new or old)
         if index is None or why.cause is DisruptionCause.DELETED or old.has_our_gate:
-            # A gated pod has no node from which it could be lost: somebody deleted it.
+            # A gated pod is on no node, so another client deleted it.
             return
         of_clique = self._by_index.setdefault(uid, {})
         before, now = of_clique.get(index), self._clock.monotonic()

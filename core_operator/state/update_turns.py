@@ -1,8 +1,8 @@
-"""Updates as reconcilers ask about them: which replica is updated, and what is replaced now.
+"""Updates, for reconcilers: which replica is updated, and which pods are replaced now.
 
 Every answer is computed from the caches, so it is as fresh as the pods. Only the replica that is
-being updated is remembered, in the set's status. Nothing here protects minAvailable: `PodWriter`
-checks every deletion.
+being updated is remembered, in the set's status. This module does not protect minAvailable:
+`PodWriter` does, before it deletes.
 """
 
 from core_operator.plan.jobs.modes import has_jobs

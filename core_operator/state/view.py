@@ -2,8 +2,8 @@
 
 It answers from memory, sends no request and changes nothing. An object belongs to a set if the set
 controls it, directly or through a scaling group. An object whose set or group is gone or being
-deleted belongs to nobody, so that nothing is written during a cascading deletion. The expansion of
-a set is computed once for each version of the set and its scaling groups.
+deleted has no set, so that nothing is written during a cascading deletion. The expansion of a set
+is computed once for each version of the set and its scaling groups.
 """
 
 from collections.abc import Collection, Container, Mapping

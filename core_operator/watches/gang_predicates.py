@@ -1,9 +1,9 @@
 """Predicates of PodGangs and of the pods of a gang.
 
-A gang is reconciled when it can make progress: its PodCliques are complete, its backend reported,
-a pod was lost, or an object drifted. What its own reconciler wrote is no reason. While its pods are
-being created a gang waits, since one write then lists all of them. Where no node changes what is
-done or reported about a gang, a binding is no reason either.
+A gang is reconciled when it can make progress: its PodCliques are complete, its backend reported, a
+pod was lost, or an object drifted. Writes of its own reconciler add no key. While its pods are
+being created a gang waits, since one write then lists all of them. A binding adds a key only where
+bound pods change what is done or reported about the gang.
 """
 
 from core_operator.plan.pods.preparation import incarnation_of

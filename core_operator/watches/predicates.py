@@ -1,10 +1,11 @@
 """Predicates: which change of an object a controller must reconcile for.
 
-They are pure functions of the old and the new version; some look up other objects in the view.
-A child that appears is usually one that we have just created, so its owner need not reconcile; a
-child that is deleted or changed must be restored. A pod changes a dozen times before it is ready,
-so each controller gets only the pod changes that it acts on. Predicates of PodGangs are in
-`gang_predicates`, those of updates in `update_predicates`.
+They are functions of the old and the new version without side effects
+(`tests/source/test_predicates.py`); some look up other objects in the view. A child that appears is
+usually one that we have just created, so its owner need not reconcile; a child that is deleted or
+changed must be restored. A pod changes a dozen times before it is ready, so each controller gets
+only the pod changes that it acts on. Predicates of PodGangs are in `gang_predicates`, those of
+updates in `update_predicates`.
 """
 
 from collections.abc import Mapping

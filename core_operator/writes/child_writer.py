@@ -2,16 +2,18 @@
 
 Wanted children are applied in parallel, then unwanted children are deleted by UID. A foreign object
 that has the name of a child is never changed: the child is skipped, the owner reports it, and the
-write is retried with back-off, since no event announces that the foreign object is gone. A child of
-a former owner with the same name is waited for: the garbage collector deletes it. A child that lost
-the label by which caches select is found by listing and gets its label back. What the server
-refuses is reported and retried, since an admission policy answers as a schema does but may change.
+write is retried with back-off, since no event announces that the foreign object is gone. If the
+child of a former owner has the name, the write waits until the garbage collector has deleted it. A
+child that lost the label by which caches select is found by listing and gets its label back. A
+write that the server refuses is reported and retried: the refusal may come from an admission
+policy, which may change.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -281,7 +283,9 @@ class ChildWriter:
 
         async def write(child: Write) -> None:
             try:
-                if await child.write(self._applier, behalf) is Written.CREATED:
+                with events.writing(str(child)):
+                    written = await child.write(self._applier, behalf)
+                if written is Written.CREATED:
                     events.created(str(child))
             except NotOurs:
                 taken.append(str(child))
@@ -292,17 +296,19 @@ class ChildWriter:
                 later.append(wait)
 
         async def remove(child: Removal) -> None:
-            await child.remove(self._applier, behalf)
+            with events.deleting(str(child)):
+                await child.remove(self._applier, behalf)
             events.deleted(str(child))
 
         with reporting_refusals(self._context, report):
             # takewhile: manifests that are no longer wanted are not even created.
             writes = takewhile(lambda _: still(), wanted)
-            await slow_start(writes, only_while(still, write), limit=self._parallel, first=AT_ONCE)
-            await slow_start(
-                unwanted, only_while(still, remove), limit=self._parallel, first=AT_ONCE
-            )
-            events.record(self._context, report.event_about)
+            start = partial(slow_start, limit=self._parallel, first=AT_ONCE)
+            try:
+                await start(writes, only_while(still, write))
+                await start(unwanted, only_while(still, remove))
+            finally:
+                events.record(self._context, report.event_about, owner=report.owner.KIND)
             if not still():
                 raise WaitForEvent(f"{behalf.key} has changed while its children were written")
             if taken:

@@ -16,6 +16,7 @@ from core_operator.plan.min_available import breaks_group_min_available, breaks_
 from core_operator.state.caches import GANGS, SETS
 from core_operator.state.update_turns import Updates
 from core_operator.state.view import View
+from core_operator.writes.child_events import PodDeletions
 from core_operator.writes.child_writer import AT_ONCE, Unwanted, unwanted
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
@@ -100,6 +101,11 @@ class PodWriter:
             only_gated=exemption is MinAvailableExemption.QUOTA_GIVEN_BACK,
         )
 
+    async def delete_with_podclique(self, pods: Iterable[Pod], behalf: Behalf) -> None:
+        """Delete the pods of a PodClique that is deleted itself; that has an Event of its own."""
+        reason = MinAvailableExemption.PODCLIQUE_DELETED
+        await self._delete(pods, reason, behalf, is_recorded=False)
+
     async def give_back(self, pods: Sequence[Pod], behalf: Behalf) -> None:
         """Delete the ungated pods of a gang whose minimum was not bound in time.
 
@@ -129,17 +135,24 @@ class PodWriter:
         *,
         only_gated: bool = False,
         only_unchanged: bool = False,
+        is_recorded: bool = True,
     ) -> None:
+        deletions = PodDeletions(self._context, reason)
+
         async def delete(pod: Pod) -> None:
             # The cache may show a newer version than the one that was chosen.
             if only_gated and not (self._target.cache.get(pod.metadata.key) or pod).has_our_gate:
                 return
-            with self._context.losses.expected_deletions.expect(pod):
+            with self._context.losses.expected_deletions.expect(pod), deletions.deleting(pod):
                 await self._applier.delete(self._target, pod, behalf, only_unchanged=only_unchanged)
             self._context.metrics.deleted.labels(reason).inc()
 
         parallel = self._context.settings.concurrency.writes
-        await slow_start(pods, delete, limit=parallel, first=AT_ONCE)
+        try:
+            await slow_start(pods, delete, limit=parallel, first=AT_ONCE)
+        finally:
+            if is_recorded:
+                deletions.record()
 
 
 @dataclass(slots=True)
@@ -192,7 +205,7 @@ class PodCliqueRemoval:
         if (gang := self.gangs.get(labels.get(names.LABEL_PODGANG, ""))) is not None:
             await gang.remove(applier, behalf)
         writer = PodWriter(self.context, applier)
-        await writer.delete_exempt(pods, MinAvailableExemption.PODCLIQUE_DELETED, behalf)
+        await writer.delete_with_podclique(pods, behalf)
 
     def __str__(self) -> str:
         return str(self.clique)

@@ -183,7 +183,7 @@ def _images(snapshot: Snapshot) -> Iterator[Check]:
     images = sorted({image for one in own for image in one.images})
     if len(images) > 1:
         text = f"the controllers have different images: {', '.join(images)}"
-        remedy = "Set one image in all Deployments, and in startupOrder.image of core's settings"
+        remedy = "Set one image in all Deployments"
         yield Check("images", "Warning", text, remedy)
     elif images:
         yield Check("images", "Passed", f"all controllers have the image {images[0]}")

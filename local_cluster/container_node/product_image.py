@@ -15,11 +15,14 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from local_cluster.container_node.archives import write_repeatable
 from local_cluster.container_node.engine import Engine, engine
 from local_cluster.container_node.machine import BUILD_PROGRAMS, Say, require
 from local_cluster.errors import ClusterError
 from local_cluster.places import builds_directory
 
+BILL_OF_MATERIALS = "opt/podgang/sbom.json"
+"""Its path in the image."""
 _SUITE = "bookworm"
 _PACKAGES = "python3,python3-venv,ca-certificates"
 _BASE_TAG = f"local-cluster/python:{_SUITE}"
@@ -32,34 +35,38 @@ def image_name() -> str:
     return f"podgang:{metadata.version('podgang')}"
 
 
-def product_image(root: Path, say: Say) -> Path:
+def product_image(root: Path, say: Say, revision: str = "") -> Path:
     """Return an archive with the image of the repository at `root`, building it when it is new."""
     if not (root / "Containerfile").exists():
         raise ClusterError("the image is built from the repository", "Clone it and run this there")
-    archive = builds_directory() / f"image-{_key(root)}.tar"
+    archive = builds_directory() / f"image-{_key(root, revision)}.tar"
     with _only_builder():
         if not archive.exists():
-            _build(root, archive, say)
+            build_image(root, archive, say, revision)
+            _forget_old()
     # Those that are used stay; see _forget_old.
     archive.touch()
     return archive
 
 
-def _build(root: Path, archive: Path, say: Say) -> None:
+def build_image(root: Path, archive: Path, say: Say, revision: str = "") -> None:
+    """Build the image and write its archive, whatever was built before."""
     base = _base(say)
-    partial = archive.with_suffix(".partial")
+    partial, saved = archive.with_suffix(".partial"), archive.with_suffix(".saved")
+    arguments = {"BASE": _BASE_TAG, "PIP_CERT": f"/{_CERTIFICATES}", "REVISION": revision}
     with engine(say) as found:
         say(f"building the image {image_name()} ...")
         with base.open("rb") as stream:
             _import(found, stream.fileno())
         found.docker(
-            *("build", "--network=host", "--file", str(root / "Containerfile")),
-            *("--build-arg", f"BASE={_BASE_TAG}", "--build-arg", f"PIP_CERT=/{_CERTIFICATES}"),
+            *("build", "--no-cache", "--network=host", "--file", str(root / "Containerfile")),
+            *(f"--build-arg={name}={value}" for name, value in arguments.items()),
             *("--tag", image_name(), str(root)),
         )
-        found.docker("save", "--output", str(partial), image_name())
+        found.docker("save", "--output", str(saved), image_name())
+    write_repeatable(saved, partial)
+    saved.unlink()
     partial.rename(archive)
-    _forget_old()
 
 
 def _import(found: Engine, archive: int) -> None:
@@ -114,9 +121,9 @@ def _machines_certificates() -> bytes:
     return Path(found).read_bytes() if found else standard.read_bytes()
 
 
-def _key(root: Path) -> str:
+def _key(root: Path, revision: str) -> str:
     """Return a hash of everything that the build may read, and of the base."""
-    digest = hashlib.sha256(f"{_SUITE} {_PACKAGES} {image_name()}".encode())
+    digest = hashlib.sha256(f"{_SUITE} {_PACKAGES} {image_name()} {revision}".encode())
     digest.update((root / "Containerfile").read_bytes())
     for line in (root / ".containerignore").read_text().splitlines():
         if line.startswith("!"):

@@ -57,7 +57,7 @@ def a_gang_that_computes(narrator: Narrator) -> None:
     """Run four processes that add up their vectors, and check the result."""
     narrator.title("A gang of four processes: an all-reduce over sockets")
     narrator.apply(f"{SAMPLES}/containers/all-reduce.yaml")
-    narrator.wait(_SETS, states.is_ready("all-reduce"), "all-reduce to be ready")
+    narrator.wait(_SETS, states.is_completed("all-reduce"), "all-reduce to complete")
     narrator.show("get pcs,podgangs,pods")
     printed = narrator.kubectl("logs", "-l", f"{names.LABEL_PART_OF}=all-reduce")
     totals = [json.loads(line)["total"] for line in printed.splitlines()]

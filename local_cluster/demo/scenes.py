@@ -41,7 +41,7 @@ def a_gang_that_fits(narrator: Narrator) -> None:
     narrator.title("Inference that fits: 2 replicas of router, prefill and decode, 12 GPUs each")
     started = narrator.apply(f"{SAMPLES}/inference.yaml")
     both = states.are_ready("inference-0", "inference-1")
-    narrator.follow(_GANGS, both, "both gangs to be ready", states.Progress().lines)
+    narrator.follow(_GANGS, both, "both gangs to be ready", states.GangProgress().lines)
     narrator.wait(_SETS, states.is_ready("inference"), "inference to be ready")
     _say_bound(narrator, "inference", f"and ready {time.monotonic() - started:.1f} s after apply")
     narrator.show("get pcs,podgangs")

@@ -12,6 +12,11 @@ def is_ready(name: str) -> Condition:
     return lambda sets: condition(sets, name, names.CONDITION_READY).get("status") == "True"
 
 
+def is_completed(name: str) -> Condition:
+    """Check that the jobs of the PodCliqueSet are done."""
+    return lambda sets: condition(sets, name, names.CONDITION_COMPLETED).get("status") == "True"
+
+
 def waits_because(name: str, reason: str) -> Condition:
     """Check that the PodCliqueSet is not ready for this reason."""
 
@@ -32,7 +37,7 @@ def is_refused(name: str) -> Condition:
     return matches
 
 
-class Progress:
+class GangProgress:
     """Reports the conditions of gangs that became True, each once and in their order."""
 
     _MEANINGS: Mapping[str, str] = {

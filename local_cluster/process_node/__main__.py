@@ -26,7 +26,7 @@ from local_cluster.process_node.config_maps import ConfigMaps
 from local_cluster.process_node.environment import Machine
 from local_cluster.process_node.events import Events
 from local_cluster.process_node.kubeconfig import server_address
-from local_cluster.process_node.registration import Registration
+from local_cluster.process_node.registration import NodeRegistration
 from local_cluster.process_node.services import Services
 
 
@@ -79,7 +79,7 @@ async def _run(options: argparse.Namespace) -> None:
             events=Events(api, _now, options.node_name),
             shutdown_grace=options.shutdown_grace,
         )
-        registration = Registration(api, options.node_name, _now)
+        registration = NodeRegistration(api, options.node_name, _now)
         await Agent(services, registration, options.node_name).run()
 
 

@@ -8,7 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from local_cluster.api import Object
-from local_cluster.process_node.status import ContainerView, Running, State, Terminated, Waiting
+from local_cluster.process_node.status import (
+    ContainerView,
+    Running,
+    State,
+    TerminatedState,
+    Waiting,
+)
 
 LOST = "ContainerStatusUnknown"
 
@@ -24,15 +30,15 @@ def adopt(container: Object, statuses: list[Object], now: datetime) -> Container
     view = replace(
         view,
         restarts=found.get("restartCount", 0),
-        last=last if isinstance(last, Terminated) else None,
+        last=last if isinstance(last, TerminatedState) else None,
         container_id=found.get("containerID", ""),
     )
     match state:
-        case Terminated():
+        case TerminatedState():
             return replace(view, state=state)
         case Running(since):
             text = "the process node was restarted"
-            lost = Terminated(137, LOST, since, now, text, view.container_id)
+            lost = TerminatedState(137, LOST, since, now, text, view.container_id)
             return replace(view, state=lost)
         case Waiting():
             return view
@@ -48,7 +54,7 @@ def _read(state: Object) -> State:
     if running := state.get("running"):
         return Running(datetime.fromisoformat(running["startedAt"]))
     if ended := state.get("terminated"):
-        return Terminated(
+        return TerminatedState(
             exit_code=ended["exitCode"],
             reason=ended.get("reason", ""),
             since=datetime.fromisoformat(ended["startedAt"]),

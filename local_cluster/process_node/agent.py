@@ -11,7 +11,7 @@ import shutil
 from local_cluster.api import Object
 from local_cluster.process_node.pods import Pod
 from local_cluster.process_node.reflector import Reflector
-from local_cluster.process_node.registration import Registration
+from local_cluster.process_node.registration import NodeRegistration
 from local_cluster.process_node.services import Services
 
 START_OVER_SECONDS = 5.0
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Agent:
     """A node whose pods are processes."""
 
-    def __init__(self, services: Services, registration: Registration, name: str) -> None:
+    def __init__(self, services: Services, registration: NodeRegistration, name: str) -> None:
         self._services = services
         self._registration = registration
         self._pods: dict[str, Pod] = {}

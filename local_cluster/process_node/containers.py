@@ -15,12 +15,12 @@ from typing import Any, Protocol
 from local_cluster.api import Object
 from local_cluster.process_node import logs
 from local_cluster.process_node.backoff import next_delay, restarts
-from local_cluster.process_node.environment import ConfigError, plan_command
-from local_cluster.process_node.probes import Kind
-from local_cluster.process_node.probing import Outcome, Target, attempt, probe_until
+from local_cluster.process_node.environment import ContainerConfigError, plan_command
+from local_cluster.process_node.probes import ProbeKind
+from local_cluster.process_node.probing import ProbeOutcome, ProbeTarget, attempt, probe_until
 from local_cluster.process_node.processes import Launch, Process
 from local_cluster.process_node.services import Services
-from local_cluster.process_node.status import ContainerView, Running, Terminated, Waiting
+from local_cluster.process_node.status import ContainerView, Running, TerminatedState, Waiting
 
 CONFIG_RETRY_SECONDS = 1.0
 # A hook that used up the grace must not cost the process its SIGTERM.
@@ -75,7 +75,7 @@ class Container:
 
     async def run(self) -> bool:
         """Run until the restart policy has had enough; return whether it ended well."""
-        if isinstance(self.view.state, Terminated):
+        if isinstance(self.view.state, TerminatedState):
             if not restarts(self._policy, self.view.state.exit_code):
                 return self.view.state.exit_code == 0
             self.show(state=Waiting("ContainerCreating"), last=self.view.state)
@@ -104,24 +104,24 @@ class Container:
         while True:
             try:
                 return self._host.launch(self._spec)
-            except ConfigError as error:
+            except ContainerConfigError as error:
                 self.show(state=Waiting("CreateContainerConfigError", str(error)))
                 self._host.event("Warning", "Failed", f"{self.view.name}: {error}")
             await asyncio.sleep(CONFIG_RETRY_SECONDS)
 
-    async def _back_off(self, delay: float, ended: Terminated) -> None:
+    async def _back_off(self, delay: float, ended: TerminatedState) -> None:
         text = f"back-off {delay:.0f}s restarting container {self.view.name}"
         self.show(state=Waiting("CrashLoopBackOff", text), last=ended)
         self._host.event("Warning", "BackOff", f"{text}, which ended with {ended.exit_code}")
         await asyncio.sleep(delay)
 
-    async def _run_once(self, launch: Launch, root: Path) -> Terminated:
+    async def _run_once(self, launch: Launch, root: Path) -> TerminatedState:
         clock = self._host.services.clock
         self._process = process = await self._start(launch)
         identity, since = f"process://{process.pid}", clock()
         self._show_running(identity)
         run = _Run(process, launch, root)
-        unhealthy: Kind | None = None
+        unhealthy: ProbeKind | None = None
         try:
             unhealthy = await self._supervise(run)
         finally:
@@ -130,7 +130,9 @@ class Container:
             finally:
                 code = process.exit_code
                 reason = "Error" if code else "Completed"
-                ended = Terminated(code, reason, since, clock(), self._last_words(code), identity)
+                ended = TerminatedState(
+                    code, reason, since, clock(), self._last_words(code), identity
+                )
                 self.started.clear()
                 self.show(state=ended, ready=False, started=False)
         return ended
@@ -149,14 +151,14 @@ class Container:
         count = self.view.restarts + (self.view.last is not None)
         self.show(state=state, restarts=count, container_id=identity, started=False, ready=False)
         self._host.event("Normal", "Started", f"Started container {self.view.name}")
-        if Kind.STARTUP.value not in self._spec:
+        if ProbeKind.STARTUP.value not in self._spec:
             self._show_started()
 
     def _show_started(self) -> None:
-        self.show(started=True, ready=Kind.READINESS.value not in self._spec)
+        self.show(started=True, ready=ProbeKind.READINESS.value not in self._spec)
         self.started.set()
 
-    async def _supervise(self, run: _Run) -> Kind | None:
+    async def _supervise(self, run: _Run) -> ProbeKind | None:
         """Wait for the end of the process, or for a probe that wants it to end."""
         async with asyncio.TaskGroup() as group:
             ended = group.create_task(run.process.wait())
@@ -167,36 +169,38 @@ class Container:
             probes.cancel()
         return unhealthy
 
-    def _target(self, run: _Run) -> Target:
-        return Target(
+    def _target(self, run: _Run) -> ProbeTarget:
+        return ProbeTarget(
             container=self._spec,
             ip=self._host.ip,
             command=lambda words: plan_command(words, self._spec, run.root, run.launch),
             http=self._host.services.http,
         )
 
-    async def _probe(self, target: Target) -> Kind:
+    async def _probe(self, target: ProbeTarget) -> ProbeKind:
         """Probe until the container has to be restarted; return the failed probe."""
-        if Kind.STARTUP.value in self._spec:
+        if ProbeKind.STARTUP.value in self._spec:
             decided = lambda outcome: outcome.healthy is not None  # noqa: E731
-            if not await self._follow(Kind.STARTUP, target, decided):
-                return Kind.STARTUP
+            if not await self._follow(ProbeKind.STARTUP, target, decided):
+                return ProbeKind.STARTUP
             self._show_started()
         async with asyncio.TaskGroup() as group:
-            readiness = group.create_task(self._follow(Kind.READINESS, target, self._note_ready))
-            await self._follow(Kind.LIVENESS, target, lambda outcome: not outcome.healthy)
+            readiness = group.create_task(
+                self._follow(ProbeKind.READINESS, target, self._note_ready)
+            )
+            await self._follow(ProbeKind.LIVENESS, target, lambda outcome: not outcome.healthy)
             readiness.cancel()
-        return Kind.LIVENESS
+        return ProbeKind.LIVENESS
 
     async def _follow(
-        self, kind: Kind, target: Target, enough: Callable[[Outcome], bool]
+        self, kind: ProbeKind, target: ProbeTarget, enough: Callable[[ProbeOutcome], bool]
     ) -> bool | None:
         if kind.value not in self._spec:
             # A probe that is not there never has enough.
             await asyncio.Event().wait()
             return None
 
-        def noted(outcome: Outcome) -> bool:
+        def noted(outcome: ProbeOutcome) -> bool:
             if outcome.problem is not None:
                 text = f"{kind.name.capitalize()} probe failed: {outcome.problem}"
                 self._host.event("Warning", "Unhealthy", text)
@@ -204,12 +208,12 @@ class Container:
 
         return (await probe_until(kind, target, noted)).healthy
 
-    def _note_ready(self, outcome: Outcome) -> bool:
+    def _note_ready(self, outcome: ProbeOutcome) -> bool:
         if outcome.healthy is not self.view.ready:
             self.show(ready=outcome.healthy)
         return False
 
-    def _grace(self, unhealthy: Kind | None) -> float:
+    def _grace(self, unhealthy: ProbeKind | None) -> float:
         if unhealthy is None:
             return self._host.grace()
         text = f"Container {self.view.name} failed its {unhealthy.value}, it will be restarted"

@@ -21,7 +21,7 @@ REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
 VARIABLE_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
-class ConfigError(Exception):
+class ContainerConfigError(Exception):
     """The container cannot be started with what is there now."""
 
 
@@ -35,7 +35,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PodFacts:
     """What is known about a pod when one of its containers starts."""
 
     pod: Object
@@ -45,10 +45,10 @@ class Facts:
     machine: Machine
 
 
-def plan_launch(container: Object, root: Path, facts: Facts) -> Launch:
+def plan_launch(container: Object, root: Path, facts: PodFacts) -> Launch:
     """The process of a container whose volumes are mounted under `root`."""
     if not container.get("command"):
-        raise ConfigError("images are not run here: the container needs a command")
+        raise ContainerConfigError("images are not run here: the container needs a command")
     mount_paths = [mount["mountPath"] for mount in container.get("volumeMounts", ())]
     rewrite = path_rewriter(root, mount_paths)
     variables = container_variables(container, facts)
@@ -86,7 +86,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return REFERENCE.sub(value, text)
 
 
-def container_variables(container: Object, facts: Facts) -> dict[str, str]:
+def container_variables(container: Object, facts: PodFacts) -> dict[str, str]:
     """The variables that the pod defines for a container, in the order of their definition."""
     host, port = facts.machine.server
     variables = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port)}
@@ -100,21 +100,21 @@ def container_variables(container: Object, facts: Facts) -> dict[str, str]:
     return variables
 
 
-def _from_config_map(source: Object, facts: Facts) -> dict[str, str]:
+def _from_config_map(source: Object, facts: PodFacts) -> dict[str, str]:
     reference = source.get("configMapRef")
     if reference is None:
-        raise ConfigError("only configMapRef is supported in envFrom")
+        raise ContainerConfigError("only configMapRef is supported in envFrom")
     found = facts.config_maps.get(reference["name"])
     if found is None:
         if reference.get("optional"):
             return {}
-        raise ConfigError(f'configmap "{reference["name"]}" not found')
+        raise ContainerConfigError(f'configmap "{reference["name"]}" not found')
     prefix = source.get("prefix", "")
     names = {prefix + key: value for key, value in found.get("data", {}).items()}
     return {name: value for name, value in names.items() if VARIABLE_NAME.fullmatch(name)}
 
 
-def _value_from(source: Object, container: Object, facts: Facts) -> str | None:
+def _value_from(source: Object, container: Object, facts: PodFacts) -> str | None:
     readers: dict[str, Callable[[Object], str | None]] = {
         "fieldRef": lambda ref: pod_field(ref["fieldPath"], facts.pod, facts.pod_ip, facts.host_ip),
         "resourceFieldRef": lambda ref: resource_field(ref, container),
@@ -123,7 +123,7 @@ def _value_from(source: Object, container: Object, facts: Facts) -> str | None:
     for kind, read in readers.items():
         if kind in source:
             return read(source[kind])
-    raise ConfigError(f"{', '.join(source)} is not supported in env")
+    raise ContainerConfigError(f"{', '.join(source)} is not supported in env")
 
 
 def _config_map_key(reference: Object, config_maps: Mapping[str, Object]) -> str | None:
@@ -135,4 +135,4 @@ def _config_map_key(reference: Object, config_maps: Mapping[str, Object]) -> str
     if reference.get("optional"):
         return None
     missing = "" if found is None else f'key "{key}" of '
-    raise ConfigError(f'{missing}configmap "{name}" not found')
+    raise ContainerConfigError(f'{missing}configmap "{name}" not found')

@@ -14,10 +14,10 @@ from local_cluster.process_node import logs
 from local_cluster.process_node.addresses import HOST
 from local_cluster.process_node.adoption import adopt, adopted_start
 from local_cluster.process_node.containers import Container
-from local_cluster.process_node.environment import ConfigError, Facts, plan_launch
+from local_cluster.process_node.environment import ContainerConfigError, PodFacts, plan_launch
 from local_cluster.process_node.processes import Launch
 from local_cluster.process_node.projection import refusals
-from local_cluster.process_node.reporting import Reporter
+from local_cluster.process_node.reporting import StatusReporter
 from local_cluster.process_node.services import Services
 from local_cluster.process_node.status import PodView, Waiting, pod_status
 from local_cluster.process_node.tokens import Tokens, token_request
@@ -45,7 +45,7 @@ class Pod:
         self._since = adopted_start(status, services.clock())
         self._finished = status.get("phase") in ("Succeeded", "Failed")
         self._mounted = self._initialized = self._over = False
-        self._reporter = Reporter(services.api, pod, self._status)
+        self._reporter = StatusReporter(services.api, pod, self._status)
         self._init = [self._container(c, "initContainerStatuses") for c in self._init_specs()]
         self._main = [self._container(c, "containerStatuses") for c in spec["containers"]]
         self._kill_at: float | None = None
@@ -178,7 +178,7 @@ class Pod:
             try:
                 await self._volumes.refresh(self._facts())
                 self._mounted = True
-            except ConfigError as error:
+            except ContainerConfigError as error:
                 self.event("Warning", "FailedMount", str(error))
                 await self._until_stale(MOUNT_RETRY_SECONDS)
         self.changed()
@@ -189,7 +189,7 @@ class Pod:
             await self._until_stale(min(due, LONGEST_REFRESH_SECONDS))
             try:
                 await self._volumes.refresh(self._facts())
-            except ConfigError as error:
+            except ContainerConfigError as error:
                 self.event("Warning", "FailedMount", str(error))
 
     async def _until_stale(self, seconds: float) -> None:
@@ -220,10 +220,10 @@ class Pod:
             for sidecar in sidecars:
                 sidecar.cancel()
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> PodFacts:
         namespace = self.observed["metadata"]["namespace"]
         config_maps = self.services.config_maps.of(namespace)
-        return Facts(self.observed, self.ip, HOST, config_maps, self.services.machine)
+        return PodFacts(self.observed, self.ip, HOST, config_maps, self.services.machine)
 
     def _status(self, sent: Object) -> Object:
         view = PodView(

@@ -11,7 +11,7 @@ from enum import Enum
 from local_cluster.api import Object
 
 
-class Kind(Enum):
+class ProbeKind(Enum):
     """What a probe decides; the value is its field in a container."""
 
     STARTUP = "startupProbe"
@@ -31,7 +31,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProbeVerdict:
     """The verdict of a probe, and the outcomes that it is based on."""
 
     healthy: bool | None
@@ -50,12 +50,14 @@ def read_timing(probe: Object) -> Timing:
     )
 
 
-def first_verdict(kind: Kind) -> Verdict:
+def first_verdict(kind: ProbeKind) -> ProbeVerdict:
     """The verdict of a probe before its first outcome."""
-    return Verdict({Kind.STARTUP: None, Kind.LIVENESS: True, Kind.READINESS: False}[kind])
+    return ProbeVerdict(
+        {ProbeKind.STARTUP: None, ProbeKind.LIVENESS: True, ProbeKind.READINESS: False}[kind]
+    )
 
 
-def judge(verdict: Verdict, timing: Timing, *, succeeded: bool) -> Verdict:
+def judge(verdict: ProbeVerdict, timing: Timing, *, succeeded: bool) -> ProbeVerdict:
     """The verdict after one more outcome."""
     row = verdict.row + 1 if verdict.last is succeeded else 1
     verdict = replace(verdict, row=row, last=succeeded)

@@ -12,7 +12,7 @@ import aiohttp
 
 from local_cluster.api import Object
 from local_cluster.process_node.probes import (
-    Kind,
+    ProbeKind,
     Timing,
     first_verdict,
     judge,
@@ -25,7 +25,7 @@ FIRST_PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProbeTarget:
     """The running container that probes look at."""
 
     container: Object
@@ -35,36 +35,38 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProbeOutcome:
     """One look: the verdict after it, and what went wrong, if anything did."""
 
     healthy: bool | None
     problem: str | None
 
 
-async def probe_until(kind: Kind, target: Target, enough: Callable[[Outcome], bool]) -> Outcome:
+async def probe_until(
+    kind: ProbeKind, target: ProbeTarget, enough: Callable[[ProbeOutcome], bool]
+) -> ProbeOutcome:
     """Probe periodically until an outcome is sufficient, and return it."""
     probe = target.container[kind.value]
     timing = read_timing(probe)
     verdict = first_verdict(kind)
     await asyncio.sleep(timing.initial_delay)
-    eager = kind is not Kind.LIVENESS
+    eager = kind is not ProbeKind.LIVENESS
     while True:
         problem = await (_first_look if eager else _look)(probe, target, timing)
         eager = False
         verdict = judge(verdict, timing, succeeded=problem is None)
-        outcome = Outcome(verdict.healthy, problem)
+        outcome = ProbeOutcome(verdict.healthy, problem)
         if enough(outcome):
             return outcome
         await asyncio.sleep(timing.period)
 
 
-async def _look(probe: Object, target: Target, timing: Timing) -> str | None:
+async def _look(probe: Object, target: ProbeTarget, timing: Timing) -> str | None:
     """Look once; return what is wrong, or None."""
     return await attempt(probe, target, timing.timeout)
 
 
-async def _first_look(probe: Object, target: Target, timing: Timing) -> str | None:
+async def _first_look(probe: Object, target: ProbeTarget, timing: Timing) -> str | None:
     """Look more and more slowly for one period; failures before its end do not count.
 
     A process starts within a second, and the usual period of a probe is ten: a user would wait for the
@@ -80,7 +82,7 @@ async def _first_look(probe: Object, target: Target, timing: Timing) -> str | No
     return problem
 
 
-async def attempt(action: Object, target: Target, seconds: float) -> str | None:
+async def attempt(action: Object, target: ProbeTarget, seconds: float) -> str | None:
     """Carry out a probe's or a hook's action; return what is wrong, or None."""
     try:
         async with asyncio.timeout(seconds):
@@ -95,19 +97,19 @@ async def attempt(action: Object, target: Target, seconds: float) -> str | None:
         return str(error) or type(error).__name__
 
 
-async def _run(command: list[str], target: Target, seconds: float) -> str | None:
+async def _run(command: list[str], target: ProbeTarget, seconds: float) -> str | None:
     code, output = await run_to_end(target.command(command), seconds)
     return None if code == 0 else f"exit code {code}: {output}"
 
 
-async def _connect(socket: Object, target: Target) -> str | None:
+async def _connect(socket: Object, target: ProbeTarget) -> str | None:
     host = socket.get("host") or target.ip
     _, writer = await asyncio.open_connection(host, port_number(socket["port"], target.container))
     writer.close()
     return None
 
 
-async def _get(get: Object, target: Target) -> str | None:
+async def _get(get: Object, target: ProbeTarget) -> str | None:
     scheme = get.get("scheme", "HTTP").lower()
     host = get.get("host") or target.ip
     port = port_number(get["port"], target.container)

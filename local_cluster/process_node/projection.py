@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from local_cluster.api import Object
 from local_cluster.process_node.downward import pod_field, resource_field
-from local_cluster.process_node.environment import ConfigError, Facts
+from local_cluster.process_node.environment import ContainerConfigError, PodFacts
 
 DEFAULT_MODE = 0o644
 TOKEN_MODE = 0o600
@@ -64,7 +64,9 @@ def token_specs(volume: Object) -> Iterator[TokenSpec]:
             yield _token_spec(token)
 
 
-def volume_files(volume: Object, facts: Facts, tokens: Mapping[TokenSpec, str]) -> dict[str, File]:
+def volume_files(
+    volume: Object, facts: PodFacts, tokens: Mapping[TokenSpec, str]
+) -> dict[str, File]:
     """The files of a volume by their path in it; raises ConfigError while something is missing."""
     if config_map := volume.get("configMap"):
         return _config_map_files(config_map, _mode(config_map), facts)
@@ -90,20 +92,20 @@ def _mode(source: Object) -> int:
     return int(source.get("defaultMode", DEFAULT_MODE))
 
 
-def _config_map_files(source: Object, mode: int, facts: Facts) -> dict[str, File]:
+def _config_map_files(source: Object, mode: int, facts: PodFacts) -> dict[str, File]:
     found = facts.config_maps.get(source["name"])
     optional = source.get("optional", False)
     if found is None:
         if optional:
             return {}
-        raise ConfigError(f'configmap "{source["name"]}" not found')
+        raise ContainerConfigError(f'configmap "{source["name"]}" not found')
     content = {key: text.encode() for key, text in found.get("data", {}).items()}
     content |= {key: base64.b64decode(b64) for key, b64 in found.get("binaryData", {}).items()}
     if not (items := source.get("items")):
         return {key: File(data, mode) for key, data in content.items()}
     missing = [item["key"] for item in items if item["key"] not in content]
     if missing and not optional:
-        raise ConfigError(f'configmap "{source["name"]}" has no key {", ".join(missing)}')
+        raise ContainerConfigError(f'configmap "{source["name"]}" has no key {", ".join(missing)}')
     return {
         item["path"]: File(content[item["key"]], item.get("mode", mode))
         for item in items
@@ -111,7 +113,7 @@ def _config_map_files(source: Object, mode: int, facts: Facts) -> dict[str, File
     }
 
 
-def _downward_files(source: Object, mode: int, facts: Facts) -> dict[str, File]:
+def _downward_files(source: Object, mode: int, facts: PodFacts) -> dict[str, File]:
     files = {}
     containers = {container["name"]: container for container in facts.pod["spec"]["containers"]}
     for item in source.get("items", ()):

@@ -27,7 +27,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 log = logging.getLogger(__name__)
 
 
-class Registration:
+class NodeRegistration:
     """Keeps the node in the API server's books."""
 
     def __init__(self, api: Api, name: str, clock: Callable[[], datetime]) -> None:

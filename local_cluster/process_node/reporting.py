@@ -19,7 +19,7 @@ GONE = (404, 409)
 log = logging.getLogger(__name__)
 
 
-class Reporter:
+class StatusReporter:
     """Sends the status of one pod."""
 
     def __init__(self, api: Api, pod: Object, status: Callable[[Object], Object]) -> None:

@@ -29,7 +29,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Terminated:
+class TerminatedState:
     """A process was there."""
 
     exit_code: int
@@ -40,7 +40,7 @@ class Terminated:
     container_id: str = ""
 
 
-State = Waiting | Running | Terminated
+State = Waiting | Running | TerminatedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ContainerView:
     name: str
     image: str = ""
     state: State = Waiting("ContainerCreating")
-    last: Terminated | None = None
+    last: TerminatedState | None = None
     restarts: int = 0
     ready: bool = False
     started: bool = False
@@ -94,7 +94,8 @@ def phase(view: PodView) -> str:
     if view.over:
         # A container that never ran has not succeeded, either.
         ends = [
-            c.state.exit_code if isinstance(c.state, Terminated) else 1 for c in view.containers
+            c.state.exit_code if isinstance(c.state, TerminatedState) else 1
+            for c in view.containers
         ]
         return "Failed" if any(ends) else "Succeeded"
     if not view.initialized:
@@ -132,7 +133,7 @@ def _state(state: State) -> Object:
             return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
         case Running(since):
             return {"running": {"startedAt": timestamp(since)}}
-        case Terminated():
+        case TerminatedState():
             ended: Object = {
                 "exitCode": state.exit_code,
                 "reason": state.reason,

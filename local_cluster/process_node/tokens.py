@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import aiohttp
 
 from local_cluster.api import Api, ApiError, Object
-from local_cluster.process_node.environment import ConfigError
+from local_cluster.process_node.environment import ContainerConfigError
 from local_cluster.process_node.projection import TokenSpec
 
 LIFE_SHARE = 0.8
@@ -49,7 +49,7 @@ class Tokens:
                 held = self._held[spec] = read_token(await self._request(spec), now)
             except (ApiError, aiohttp.ClientError, TimeoutError) as error:
                 if held is None or now >= held.expires:
-                    raise ConfigError(f"no token from the API server: {error}") from error
+                    raise ContainerConfigError(f"no token from the API server: {error}") from error
                 log.warning("token not renewed, keeping the old one: %s", error)
         return held.text
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from local_cluster.api import Object
-from local_cluster.process_node.environment import ConfigError, Facts
+from local_cluster.process_node.environment import ContainerConfigError, PodFacts
 from local_cluster.process_node.paths import inside
 from local_cluster.process_node.projection import token_specs, volume_files
 from local_cluster.process_node.published_files import publish
@@ -32,7 +32,7 @@ class Volumes:
         """A file that is locked while the container's process may be running."""
         return self._directory / f"{container}.lock"
 
-    async def refresh(self, facts: Facts) -> None:
+    async def refresh(self, facts: PodFacts) -> None:
         """Write what is new; raises ConfigError when something that is needed is missing."""
         for volume in facts.pod["spec"].get("volumes", ()):
             place = self._volume(volume["name"])
@@ -54,7 +54,7 @@ class Volumes:
                 target = inside(target, part)
                 if not target.exists():
                     if (self._volume(mount["name"]) / "..data").exists():
-                        raise ConfigError(f'volume "{mount["name"]}" has no {part}')
+                        raise ContainerConfigError(f'volume "{mount["name"]}" has no {part}')
                     target.mkdir(parents=True)
             link = inside(root, mount["mountPath"])
             link.parent.mkdir(parents=True, exist_ok=True)

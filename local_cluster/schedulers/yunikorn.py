@@ -59,6 +59,13 @@ def _configuration() -> dict[str, Any]:
     }
 
 
+def _service() -> dict[str, Any]:
+    """Return the Service of YuniKorn's chart, by which others find out that it is installed."""
+    spec = {"clusterIP": "None", "ports": [{"name": "core", "port": PORT}]}
+    metadata = {"name": "yunikorn-service"}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
 def _components(programs: Path, kubeconfig: Path, ports: Ports) -> tuple[Component, ...]:
     del ports  # It takes its own.
     environment = {
@@ -80,6 +87,7 @@ SCHEDULER = ExtraScheduler(
     objects=(
         ("/api/v1/namespaces", _NAMESPACE),
         (f"/api/v1/namespaces/{NAMESPACE}/configmaps", _configuration()),
+        (f"/api/v1/namespaces/{NAMESPACE}/services", _service()),
     ),
     components=_components,
     ready_message={"yunikorn-scheduler": "scheduler state initialized"},

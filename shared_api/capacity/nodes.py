@@ -11,7 +11,7 @@ import msgspec
 
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pod_resources import (
-    Container,
+    ContainerResources,
     NoQuantityError,
     PodResources,
     Resources,
@@ -38,8 +38,8 @@ class PlannedPod(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
+    containers: tuple[ContainerResources, ...] = ()
+    init_containers: tuple[ContainerResources, ...] = ()
     resources: Resources = Resources()
     overhead: Mapping[str, str | int | float] = {}
     node_selector: Mapping[str, str] = {}

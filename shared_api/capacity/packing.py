@@ -2,8 +2,8 @@
 
 It owns the search for domains. A `Unit` is what must share one domain of a level: a gang, the
 cliques of one replica of a scaling group, or one clique. Units are nested as in the PodGang. The
-search takes the best domain of each unit in turn and does not go back, so a gang that is reported
-as fitting fits, and one that is not may still fit in a way that was not tried.
+search chooses the best domain of each unit in turn and never goes back. So a gang that is reported
+as fitting does fit; another gang may still fit in a way that was not tried.
 """
 
 from collections import Counter, defaultdict

@@ -1,7 +1,7 @@
-"""What pods need and what nodes have of it, in sums and in text.
+"""What pods request and what nodes have, in sums and in text.
 
-It owns the arithmetic of a shortage. What is free on a node is the caller's: a process that does not
-see all pods passes what is allocatable, and must report it as such.
+It owns the arithmetic of a shortage. The caller passes what is free on a node: a process that does
+not see all pods passes what is allocatable, and must report it as such.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def scarce(demands: Sequence[Demand], supply: Supply) -> str:
     """Return the resource of which the largest part of the need is missing; empty if none is."""
     needed, offered = _sums(demands), free_for(demands, supply)
     missing = {name: 1 - offered.get(name, NOTHING) / n for name, n in needed.items() if n}
-    # Extended resources are what gangs compete for: at a draw they are named.
+    # Gangs compete for extended resources, so of equal shortages theirs is named.
     ranked = sorted(missing, key=lambda name: (missing[name], "/" in name, name))
     return ranked[-1] if ranked else ""
 

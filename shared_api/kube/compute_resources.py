@@ -1,8 +1,8 @@
 """Converts between Kubernetes resource lists and ComputeResource, without losing anything.
 
-A list that is converted there and back has the same names and numbers. What is not in the list
-stays unknown. GPUs and other devices are recognised by their resource names; a name that is not
-known here, or a device that is not counted in whole numbers, is kept under `custom`.
+A list that is converted there and back has the same names and numbers. A resource that is not in
+the list stays unknown. GPUs and other devices are recognised by their resource names; a name that
+is not known here, or a device that is not counted in whole numbers, is kept under `custom`.
 """
 
 from collections.abc import Mapping
@@ -66,8 +66,8 @@ def from_kubernetes(
 
 def to_kubernetes(resource: ComputeResource) -> Sums:
     """Return what is known of a ComputeResource as a resource list."""
-    texts = {name: getattr(resource, field) for name, field in _PLAIN.items()}
-    found = {name: _number(text) for name, text in {**texts, **resource.custom}.items()}
+    named = {name: getattr(resource, field) for name, field in _PLAIN.items()}
+    found = {name: _number(text) for name, text in {**named, **resource.custom}.items()}
     amounts = {name: number for name, number in found.items() if number is not None}
     if resource.gpu is not None:
         amounts[resource.gpu.resource] = Fraction(resource.gpu.count)

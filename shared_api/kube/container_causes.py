@@ -15,6 +15,7 @@ from shared_api.kube.pods import ContainerStatus, PodStatus
 
 _PULL = "ImagePullBackOff"
 _CRASH = "CrashLoopBackOff"
+_OUT_OF_MEMORY = "OOMKilled"
 _PULLING = frozenset({_PULL, "ErrImagePull"})
 _IMAGES = _PULLING | {"InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
@@ -90,6 +91,8 @@ def _state(status: ContainerStatus) -> tuple[str, str]:
         return reason, f": image {status.image}, container {status.name}"
     ended = status.state.terminated or status.last_state.terminated
     code = f", exit code {ended.exit_code}" if ended is not None and ended.exit_code else ""
+    if ended is not None and ended.reason == _OUT_OF_MEMORY:
+        code = f"{code} ({_OUT_OF_MEMORY})"
     # Without the number of restarts: every restart would be another message.
     return reason, f": container {status.name}, image {status.image}{code}"
 

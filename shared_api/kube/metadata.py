@@ -63,8 +63,8 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     def share_memory(self) -> None:
         """Replace parts by equal ones of other objects; call this before anything reads the object."""
         if self.labels:
-            texts = map(intern, self.labels), map(intern, self.labels.values())
-            force_setattr(self, "labels", dict(zip(*texts, strict=True)))
+            interned = map(intern, self.labels), map(intern, self.labels.values())
+            force_setattr(self, "labels", dict(zip(*interned, strict=True)))
         if self.owner_references:
             force_setattr(self, "owner_references", shared(self.owner_references))
         force_setattr(self, "namespace", intern(self.namespace))

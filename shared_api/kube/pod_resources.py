@@ -31,7 +31,7 @@ class Resources(msgspec.Struct, frozen=True):
     limits: Amounts = {}
 
 
-class Container(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerResources(msgspec.Struct, frozen=True, rename="camel"):
     """The fields of a container that define its resources."""
 
     name: str = ""
@@ -42,8 +42,8 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
 class PodResources(msgspec.Struct, frozen=True, rename="camel"):
     """The fields of a pod's spec that define its resources."""
 
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
+    containers: tuple[ContainerResources, ...] = ()
+    init_containers: tuple[ContainerResources, ...] = ()
     resources: Resources = Resources()
     overhead: Amounts = {}
 
@@ -72,7 +72,7 @@ def total(sums: Iterable[Sums]) -> Sums:
     return found
 
 
-def _asked(container: Container) -> Sums:
+def _asked(container: ContainerResources) -> Sums:
     return _numbers(f"container '{container.name}'", container.resources)
 
 

@@ -52,6 +52,7 @@ def _fixed(field: str, check: str | None = None, *, name: str | None = None) -> 
 
 
 _MNNVL = entry("self.annotations", names.ANNOTATION_MNNVL_GROUP)
+_MNNVL_FIXED = f"annotation {names.ANNOTATION_MNNVL_GROUP}"
 
 MNNVL_RULES = (
     # Not one regular expression: its estimated cost is its length times that of the annotation.
@@ -62,10 +63,14 @@ MNNVL_RULES = (
         " of at most 63 lower-case letters, digits and '-'",
         field=".annotations",
     ),
-    immutable(
-        unchanged(_MNNVL),
-        f"annotation {names.ANNOTATION_MNNVL_GROUP} cannot be changed",
-        ".annotations",
+    Rule(
+        check=unchanged(_MNNVL),
+        message=f"field is immutable: {_MNNVL_FIXED} is immutable and cannot be changed after creation",
+        # Without the values: an annotation may be very long.
+        detail=f"""'field is immutable: {_MNNVL_FIXED} %s after creation'.format([
+            {_MNNVL.replace("self.", "oldSelf.")} == '' ? 'cannot be added'
+            : ({_MNNVL} == '' ? 'cannot be removed' : 'is immutable and cannot be changed')])""",
+        field=".annotations",
     ),
 )
 
@@ -216,7 +221,8 @@ class PodCliqueScalingGroupConfig(KubeModel):
             check=each(
                 "self.resourceSharing",
                 "s",
-                "!has(s.filter) || s.filter.childCliqueNames.all(n, n in self.cliqueNames)",
+                "!has(s.filter) || "
+                + each("s.filter.childCliqueNames", "n", "n in self.cliqueNames"),
             ),
             message="Not found: a filter of resourceSharing may only name cliques of its group",
             detail="""'Not found: a filter of resourceSharing may only name cliques of its group: %s'

@@ -15,16 +15,19 @@ from shared_api.models.jobs import positive_duration
 from shared_api.models.meta import KubeModel, KubeObject, LabelMap, Name
 from shared_api.models.schema import Int32, Rule, forbidden, list_atomic, list_set, rules
 
-_SAME = (
-    "(has(s.name) && has(a.name) && s.name == a.name)"
-    " || (has(s.kind) && has(a.kind) && s.kind == a.kind)"
+# Every instance that s selects is selected by a too. One of a that gives more does not contradict.
+_COVERED = (
+    "(!has(a.name) || (has(s.name) && s.name == a.name))"
+    " && (!has(a.kind) || (has(s.kind) && s.kind == a.kind))"
+    " && (!has(a.labels) || size(a.labels) == 0"
+    " || (has(s.labels) && a.labels.all(k, k in s.labels && s.labels[k] == a.labels[k])))"
 )
 
 
 def _not_avoided(listed: str) -> Rule:
     return forbidden(
         f"!has(self.avoid) || !has(self.{listed}) ||"
-        f" !self.{listed}.exists(s, self.avoid.exists(a, {_SAME}))",
+        f" !self.{listed}.exists(s, self.avoid.exists(a, {_COVERED}))",
         f"a backend that is avoided cannot be {listed} too: remove it from one of the two",
         ".avoid",
     )

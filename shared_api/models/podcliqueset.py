@@ -92,7 +92,7 @@ class PodCliqueSetTemplateSpec(KubeModel):
 
     cliques: Annotated[
         tuple[PodCliqueTemplateSpec, ...],
-        list_map("name", at_least=1, at_most=MAX_CLIQUES),
+        list_map("name", at_most=MAX_CLIQUES),
         rules(*template_rules.CLIQUES),
     ]
     """The roles of the workload."""

@@ -39,7 +39,7 @@ def _open_object(description: str, **more: JsonValue) -> JsonObject:
     return {"description": description, "type": "object", _OPEN: True, **more}
 
 
-def _texts(description: str) -> JsonObject:
+def _string_map(description: str) -> JsonObject:
     return {
         "description": description,
         "type": "object",
@@ -195,7 +195,7 @@ _POD_SPEC: JsonObject = {
             "items": _open_object("A spread constraint, as in a Pod."),
             "x-kubernetes-list-type": "atomic",
         },
-        "nodeSelector": _texts("Labels that a node must have. Quote numbers and booleans."),
+        "nodeSelector": _string_map("Labels that a node must have. Quote numbers and booleans."),
         "tolerations": _list("Taints that the pods tolerate.", _TOLERATION),
         "affinity": _AFFINITY,
         "resources": _RESOURCES,

@@ -54,6 +54,14 @@ _CLAIM_TEMPLATE: JsonObject = {
     },
 }
 
+
+def _entries(field: str) -> str:
+    path = "self.templateSpec.metadata"
+    return f"(has({path}) && has({path}.{field}) ? {path}.{field} : {{}})"
+
+
+_LABELS, _ANNOTATIONS = _entries("labels"), _entries("annotations")
+
 MAX_SHARED = 32
 """Maximum of every list of claims. Rules search the templates for each entry, so it needs a bound."""
 
@@ -72,7 +80,12 @@ class ResourceClaimTemplateConfig(KubeModel):
             field=".templateSpec",
             reason="FieldValueRequired",
         ),
-        immutable("self == oldSelf", "a claim template cannot be changed", ".templateSpec"),
+        # Field by field: a Go client adds an empty `metadata`, or one with a creationTimestamp.
+        immutable(
+            " && ".join(map(unchanged, ("self.templateSpec.spec", _LABELS, _ANNOTATIONS))),
+            "a claim template cannot be changed",
+            ".templateSpec",
+        ),
     )
 
     name: Name
@@ -136,7 +149,16 @@ class PodCliqueSetResourceSharingSpec(ResourceSharingSpec):
 class ScalingGroupSharingFilter(KubeModel):
     """Cliques of the group that use a claim."""
 
-    child_clique_names: Annotated[tuple[Name, ...], list_set(at_least=1, at_most=64)]
+    RULES: ClassVar = (
+        Rule(
+            check="has(self.childCliqueNames) && size(self.childCliqueNames) > 0",
+            message="filter must specify at least one childCliqueNames entry; without a filter every"
+            " clique of the group uses the claim",
+            reason="FieldValueRequired",
+        ),
+    )
+
+    child_clique_names: ChildNames = ()
     """Cliques that use the claim."""
 
 

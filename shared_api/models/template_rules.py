@@ -38,6 +38,11 @@ def _same_presence(field: str) -> str:
 
 
 CLIQUES = (
+    Rule(
+        check="size(self) > 0",
+        message="at least one PodClique must be defined",
+        reason="FieldValueRequired",
+    ),
     forbidden(_HAVE_SAME_NAMES, _COMPOSITION),
     Rule(
         check="self.all(a, self.exists_one(b, b.spec.roleName == a.spec.roleName))",

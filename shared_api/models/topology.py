@@ -44,7 +44,15 @@ _REQUIRED = (
     " : (has(self.packDomain) ? self.packDomain : ''))"
 )
 _PREFERRED = "(has(self.pack) && has(self.pack.preferred) ? self.pack.preferred : '')"
-_CHANGED = "topology constraints are fixed at creation"
+_MOVE_ONLY = (
+    "deprecated packDomain migration can only move packDomain to pack.required without changing the"
+    " required or preferred topology domain"
+)
+_OLD_NAME, _NAME = text("oldSelf.topologyName"), text("self.topologyName")
+
+
+def _old(value: str) -> str:
+    return value.replace("self.", "oldSelf.")
 
 
 class TopologyConstraint(KubeModel):
@@ -68,15 +76,22 @@ class TopologyConstraint(KubeModel):
             reason="FieldValueForbidden",
             on_create=True,
         ),
-        forbidden(
-            f"{unchanged(_REQUIRED)} && {unchanged(_PREFERRED)}",
-            f"{_CHANGED}; packDomain may move to pack.required with the same domain",
+        Rule(
+            check=f"{unchanged(_REQUIRED)} && {unchanged(_PREFERRED)}",
+            message=f"topology constraint cannot be changed; {_MOVE_ONLY}",
+            detail=f"""'topology constraint cannot be changed from required="%s" preferred="%s" to required="%s"
+                preferred="%s"; {_MOVE_ONLY}'.format([{_old(_REQUIRED)}, {_old(_PREFERRED)},
+                {_REQUIRED}, {_PREFERRED}])""",
+            reason="FieldValueForbidden",
         ),
-        forbidden(
-            f"{unchanged(text('self.topologyName'))}"
+        Rule(
+            check=f"{_NAME} == {_OLD_NAME}"
             " || (!has(oldSelf.topologyName) && has(oldSelf.packDomain) && !has(oldSelf.pack))",
-            f"{_CHANGED}; topologyName may only be added beside an old packDomain",
-            ".topologyName",
+            message="topology constraint topologyName cannot be changed",
+            detail=f"""'topology constraint topologyName cannot be changed from "%s" to "%s"; it may only be
+                added beside an old packDomain'.format([{_OLD_NAME}, {_NAME}])""",
+            field=".topologyName",
+            reason="FieldValueForbidden",
         ),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from backend_controllers.contract.declaration import Backend, Options
-from backend_controllers.generic.process import Process, lease_of
+from backend_controllers.generic.process import BackendProcess, lease_of
 from backend_controllers.remote.assembly import extend
 from backend_controllers.settings import (
     BackendLeaderElection,
@@ -40,7 +40,7 @@ def backend_settings(
 class RunningBackend:
     """A backend controller and what it has written."""
 
-    def __init__(self, process: Process, telemetry: Telemetry, writes: Writes) -> None:
+    def __init__(self, process: BackendProcess, telemetry: Telemetry, writes: Writes) -> None:
         self.process = process
         self.telemetry = telemetry
         self.writes = writes
@@ -118,7 +118,7 @@ async def running_backend(
     access = from_kubeconfig(cluster.kubeconfig)
     async with client_type(access, observe=observe) as client, Client(access) as election:
         elector = Elector(election, lease_of(backend, settings), replica_identity(), telemetry)
-        process = Process(backend, settings, client, telemetry, elector, extend)
+        process = BackendProcess(backend, settings, client, telemetry, elector, extend)
         async with asyncio.TaskGroup() as group:
             group.create_task(process.run())
             try:

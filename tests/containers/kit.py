@@ -72,11 +72,11 @@ def apply(cluster: Cluster, space: str, *manifests: Object) -> None:
         cluster.kubectl("apply", f"-n{space}", "-f", "-", input=json.dumps(manifest))
 
 
-def until_ready(cluster: Cluster, space: str, *names: str) -> None:
+def until_ready(cluster: Cluster, space: str, *names: str, condition: str = "Ready") -> None:
     sets = [f"pcs/{name}" for name in names]
     timeout = f"--timeout={PATIENCE:.0f}s"
     done = cluster.kubectl(
-        "wait", f"-n{space}", *sets, "--for=condition=Ready", timeout, check=False
+        "wait", f"-n{space}", *sets, f"--for=condition={condition}", timeout, check=False
     )
     if done.returncode:
         listing = cluster.kubectl("get", "pcs,podgangs,pods", f"-n{space}", "-owide").stdout

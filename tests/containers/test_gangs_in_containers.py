@@ -28,13 +28,14 @@ def test_four_processes_of_a_gang_compute_an_all_reduce_over_their_addresses(
     product: Cluster, space: str
 ) -> None:
     product.kubectl("apply", f"-n{space}", "-f", str(_SAMPLE))
-    until_ready(product, space, "all-reduce")
+    until_ready(product, space, "all-reduce", condition="Completed")
     results = [json.loads(logs(product, space, pod)) for pod in pods(product, space)]
     assert sorted(result["rank"] for result in results) == list(range(_RANKS))
     expected = [sum(rank * 10.0 + column for rank in range(_RANKS)) for column in range(8)]
     assert all(result["total"] == expected for result in results)
-    addresses = {pod["status"]["podIP"] for pod in pods(product, space)}
-    assert {result["peer"] for result in results} == addresses
+    found = pods(product, space)
+    assert {pod["status"]["phase"] for pod in found} == {"Succeeded"}
+    assert {result["peer"] for result in results} == {pod["status"]["podIP"] for pod in found}
 
 
 def test_exec_and_logs_reach_the_container_of_a_gang(product: Cluster, space: str) -> None:
@@ -70,7 +71,8 @@ def test_a_container_that_exceeds_its_memory_is_named_in_the_sets_condition(
     hungry = "x = bytearray(200 * 2**20)"
     main = python(hungry, resources={"limits": {"memory": "48Mi"}})
     apply(product, space, podcliqueset("hungry", podclique("worker", 1, main)))
-    until_message(product, space, "hungry", "0/1 pods ready; 1 in CrashLoopBackOff")
+    words = ("0/1 pods ready; 1 in CrashLoopBackOff", "exit code 137 (OOMKilled)")
+    until_message(product, space, "hungry", *words)
     (pod,) = pods(product, space)
     (status,) = pod["status"]["containerStatuses"]
     assert status["lastState"]["terminated"]["reason"] == "OOMKilled"

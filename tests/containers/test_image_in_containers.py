@@ -11,9 +11,15 @@ import pytest
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
+from local_cluster.container_node.archives import file_of_image, image_config, image_id
 from local_cluster.container_node.engine import Engine, engine
 from local_cluster.container_node.machine import BUILD_PROGRAMS, why_not
-from local_cluster.container_node.product_image import image_name
+from local_cluster.container_node.product_image import (
+    BILL_OF_MATERIALS,
+    build_image,
+    image_name,
+)
+from tests.containers.kit import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(900)]
 
@@ -52,17 +58,25 @@ def test_the_image_stays_small(files: dict[str, tarfile.TarInfo]) -> None:
 
 
 def test_the_bill_of_materials_is_in_the_image_and_lists_the_base(image: Path) -> None:
-    with tarfile.open(image) as archive:
-        (manifest,) = json.load(archive.extractfile("manifest.json") or io.BytesIO())
-        with tarfile.open(fileobj=archive.extractfile(manifest["Layers"][-1])) as layer:
-            bill = json.load(layer.extractfile("opt/podgang/sbom.json") or io.BytesIO())
-        config = json.load(archive.extractfile(manifest["Config"]) or io.BytesIO())
+    bill = json.loads(file_of_image(image, BILL_OF_MATERIALS))
     assert {"aiohttp", "cpython", "libc6", "libssl3"} <= {
         part["name"] for part in bill["components"]
     }
+
+
+def test_labels_name_the_version_and_the_base(image: Path) -> None:
+    with tarfile.open(image) as archive:
+        _, config = image_config(archive)
     labels = config["config"]["Labels"]
     assert labels["org.opencontainers.image.version"] == metadata.version("podgang")
+    assert labels["org.opencontainers.image.base.name"]
     assert config["config"]["User"] == "65532:65532"
+
+
+def test_a_second_build_gives_the_same_digest(docker: Engine, image: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.tar"
+    build_image(ROOT, again, print)
+    assert image_id(again) == image_id(image)
 
 
 @pytest.fixture(scope="module")

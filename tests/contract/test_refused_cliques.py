@@ -54,8 +54,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no clique": (
         {f"{TEMPLATE}.cliques": []},
-        "spec.template.cliques: Invalid value: 0: spec.template.cliques in body should have at least"
-        " 1 items",
+        "spec.template.cliques: Required value: at least one PodClique must be defined",
     ),
     "a clique without a name": (
         {f"{A}.name": ""},

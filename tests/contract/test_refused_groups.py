@@ -164,6 +164,12 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         {**CLAIMS, f"{TEMPLATE}.resourceSharing": sharing(filter={})},
         "spec.template.resourceSharing[0].filter: Required value: filter must specify at least one childCliqueNames or childScalingGroupNames entry; without a filter all cliques use the claim",
     ),
+    "a filter of nothing in a group": (
+        {**CLAIMS, GROUPS: [scaling_group("g", "a", resourceSharing=sharing(filter={}))]},
+        "spec.template.podCliqueScalingGroups[0].resourceSharing[0].filter: Required value: filter must"
+        " specify at least one childCliqueNames entry; without a filter every clique of the group uses"
+        " the claim",
+    ),
     "autoscalers of one name": (
         {
             f"{A}.spec.autoScalingConfig": {"maxReplicas": 3},

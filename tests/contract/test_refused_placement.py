@@ -47,6 +47,14 @@ PLACEMENTS: dict[str, tuple[Manifest, str]] = {
         "spec.candidates.avoid: Forbidden: a backend that is avoided cannot be preferred too: remove it"
         " from one of the two",
     ),
+    "labels that are required, and avoided with fewer others": (
+        candidates(
+            required=[{"kind": "kai", "labels": {"tier": "spot", "zone": "a"}}],
+            avoid=[{"labels": {"tier": "spot"}}],
+        ),
+        "spec.candidates.avoid: Forbidden: a backend that is avoided cannot be required too: remove it"
+        " from one of the two",
+    ),
     "a negative weight": (
         candidates(preferred=[{**KAI, "weight": -1}]),
         "spec.candidates.preferred[0].weight: Invalid value: -1: spec.candidates.preferred[0].weight in"
@@ -59,6 +67,18 @@ PLACEMENTS: dict[str, tuple[Manifest, str]] = {
     "a price as text": (
         policy(maxHourlyCost="forty"),
         'spec.maxHourlyCost: Invalid value: "forty": spec.maxHourlyCost in body should match',
+    ),
+    "a price that is no number": (
+        policy(maxHourlyCost="NaN"),
+        'spec.maxHourlyCost: Invalid value: "NaN": spec.maxHourlyCost in body should match',
+    ),
+    "a price without an end": (
+        scheduler_backend(price={"perGpuHour": "Infinity"}),
+        'spec.price.perGpuHour: Invalid value: "Infinity": spec.price.perGpuHour in body should match',
+    ),
+    "a price as a number": (
+        policy(maxHourlyCost=40),
+        'spec.maxHourlyCost: Invalid value: "integer": spec.maxHourlyCost in body must be of type string',
     ),
     "a negative price": (
         policy(maxHourlyCost="-1"),
@@ -110,6 +130,10 @@ ACCEPTED = {
         location={"regions": ["eu-west"], "zones": [], "datacenters": []},
         admissionTimeout="5m",
         lost={"after": "10m", "action": "Relocate"},
+    ),
+    "some of a kind, and not the others": candidates(
+        required=[{"kind": "kai", "labels": {"tier": "own"}}],
+        avoid=[{"kind": "kai", "labels": {"tier": "spot"}}, {"name": "kai-old"}],
     ),
     "an inventory": inventory(cpu="64", memory="512Gi", gpu={"count": 8, "type": "H100"}),
 }

@@ -54,10 +54,13 @@ EVERYTHING = pod_clique_set(
 
 _CLIQUES_FIXED = "Forbidden: not allowed to change clique composition: cliques can be neither added, removed nor renamed"
 _GROUPS_FIXED = "Forbidden: not allowed to add or remove PodCliqueScalingGroupConfigs, nor to change scaling group composition"
-_TOPOLOGY_FIXED = "Forbidden: topology constraints are fixed at creation"
+_TOPOLOGY_FIXED = "Forbidden: topology constraint"
 _GONE = "Forbidden: topology constraint cannot be removed after creation"
 _ADDED = "Forbidden: topology constraint cannot be added after creation"
-_MOVE = f"{_TOPOLOGY_FIXED}; packDomain may move to pack.required with the same domain"
+_MOVE_ONLY = (
+    "deprecated packDomain migration can only move packDomain to pack.required without changing the"
+    " required or preferred topology domain"
+)
 _ORDER = "Invalid value: clique order cannot be changed when StartupType is InOrder or Explicit"
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -102,9 +105,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{A}.resourceSharing.0.scope": "PerReplica"},
         "spec.template.cliques[0].resourceSharing: Invalid value: field is immutable: resource sharing cannot be changed after creation",
     ),
-    "changing the MNNVL group of a clique": (
+    "removing the MNNVL group of a clique": (
         {f"{A}.annotations": {}},
-        "spec.template.cliques[0].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group cannot be changed after creation",
+        "spec.template.cliques[0].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group cannot be removed after creation",
+    ),
+    "adding an MNNVL group to a clique": (
+        {f"{B}.annotations": {MNNVL: "one"}},
+        "spec.template.cliques[1].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group cannot be added after creation",
     ),
     "adding a scaling group": (
         {
@@ -137,7 +144,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "changing the MNNVL group of a group": (
         {f"{GROUP}.annotations": {MNNVL: "none"}},
-        "spec.template.podCliqueScalingGroups[0].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group cannot be changed after creation",
+        "spec.template.podCliqueScalingGroups[0].annotations: Invalid value: field is immutable: annotation grove.io/mnnvl-group is immutable and cannot be changed after creation",
+    ),
+    "changing the labels of a claim template": (
+        {f"{TEMPLATE}.resourceClaimTemplates.0.templateSpec.metadata": {"labels": {"a": "b"}}},
+        "spec.template.resourceClaimTemplates[0].templateSpec: Invalid value: field is immutable: a claim template cannot be changed after creation",
     ),
     "changing a claim template": (
         {
@@ -166,16 +177,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "changing the constraint of a group": (
         {f"{GROUP}.topologyConstraint.pack.required": "host"},
-        f"spec.template.podCliqueScalingGroups[0].topologyConstraint: {_MOVE}",
+        f"spec.template.podCliqueScalingGroups[0].topologyConstraint: {_TOPOLOGY_FIXED} cannot be changed"
+        f' from required="rack" preferred="" to required="host" preferred=""; {_MOVE_ONLY}',
     ),
     "adding a preference to a constraint": (
         {f"{A}.topologyConstraint.pack.preferred": "host"},
-        f"spec.template.cliques[0].topologyConstraint: {_MOVE}",
+        f"spec.template.cliques[0].topologyConstraint: {_TOPOLOGY_FIXED} cannot be changed"
+        f' from required="rack" preferred="" to required="rack" preferred="host"; {_MOVE_ONLY}',
     ),
     "changing the topology of a constraint": (
         {f"{TEMPLATE}.topologyConstraint.topologyName": "other"},
-        f"spec.template.topologyConstraint.topologyName: {_TOPOLOGY_FIXED}; topologyName may only be added"
-        " beside an old packDomain",
+        f"spec.template.topologyConstraint.topologyName: {_TOPOLOGY_FIXED} topologyName cannot be changed"
+        ' from "net" to "other"; it may only be added beside an old packDomain',
     ),
 }
 
@@ -216,6 +229,19 @@ ALLOWED: dict[str, tuple[Manifest, dict[str, Any]]] = {
             f"{TEMPLATE}.resourceClaimTemplates": [],
             f"{TEMPLATE}.resourceSharing": [],
             f"{A}.spec.startsAfter": [],
+        },
+    ),
+    "a claim template as Go clients write it": (
+        EVERYTHING,
+        {f"{TEMPLATE}.resourceClaimTemplates.0.templateSpec.metadata": {"labels": {}}},
+    ),
+    "a claim template as older Go clients write it": (
+        EVERYTHING,
+        {
+            f"{TEMPLATE}.resourceClaimTemplates.0.templateSpec.metadata": {
+                "creationTimestamp": None
+            },
+            "metadata.creationTimestamp": None,
         },
     ),
     "another order while order means nothing": (

@@ -76,5 +76,7 @@ def test_an_old_set_keeps_its_domain(old_contract: Contract) -> None:
     edits = {CONSTRAINT: {"topologyName": "net", "pack": {"required": "host"}}}
     assert old_contract.refusal_of_update(OLD, changed(OLD, edits)) == (
         'The PodCliqueSet "old-grove" is invalid: spec.template.topologyConstraint: Forbidden: topology'
-        " constraints are fixed at creation; packDomain may move to pack.required with the same domain"
+        ' constraint cannot be changed from required="rack" preferred="" to required="host" preferred="";'
+        " deprecated packDomain migration can only move packDomain to pack.required without changing the"
+        " required or preferred topology domain"
     )

@@ -2,17 +2,30 @@
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
+from shared_api.runtime.watching.cache import Cache, Handler
 from tests.core.kit import Onlooker
 from tests.core.rooms import Rooms
 from tests.core.topology_kit import Bindings
 
 CRDS = Path(__file__).parents[2] / "crds"
+
+
+@pytest.fixture(params=["as subscribed", "reversed"])
+def handler_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order in which a cache calls its event handlers: no result may depend on it."""
+
+    def prepend(cache: Cache[Any], handler: Handler[Any], *, by_others: bool = False) -> None:
+        (cache._overwritten_handlers if by_others else cache._handlers).insert(0, handler)
+
+    if request.param == "reversed":
+        monkeypatch.setattr(Cache, "subscribe", prepend)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from local_cluster.cluster import Cluster
 from local_cluster.process_node.placement import place_on_process_node
 from local_cluster.waiting import wait_until
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.resources import HPAS, LEASES
+from shared_api.kube.resources import HPAS, LEASES, PODS
 from tests.core.kit import Onlooker, clique, holds, pcs
 from tests.core.stand_in import StandIn
 
@@ -86,6 +86,28 @@ async def test_the_deployment_runs_gangs_with_the_rights_that_it_has(
         await person.until(lambda: person.names(HPAS) == ["w-0-s"])
 
 
+@pytest.mark.timeout(180)
+async def test_pods_with_a_startup_order_run_the_image_of_cores_deployment(
+    deployed: Cluster, person: Onlooker
+) -> None:
+    image = ("set", "image", "deployment/core-operator", f"-n{NAMESPACE}")
+    rollout = ("rollout", "status", "deployment/core-operator", f"-n{NAMESPACE}", "--timeout=60s")
+    # The process node runs this checkout, whatever the name of the image.
+    await asyncio.to_thread(deployed.kubectl, *image, "core-operator=example.com/mirror/podgang:x")
+    await asyncio.to_thread(deployed.kubectl, *rollout)
+    async with StandIn(person.client, "default").serving():
+        order = "CliqueStartupTypeInOrder"
+        await person.create(pcs("w", clique("a", 1), clique("b", 1), cliqueStartupType=order))
+        await person.until(lambda: len(person.pods) == 2)
+        (name,) = (
+            pod.metadata.name for pod in person.pods if pod.metadata.name.startswith("w-0-b-")
+        )
+        found = await person.client.get(PODS, name, person.namespace, into=LooseObject)
+    assert [one["image"] for one in found.spec["initContainers"]] == [
+        "example.com/mirror/podgang:x"
+    ]
+
+
 def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> None:
     rules = own_rules(core_cluster)
     groups = {group for rule in rules for group in rule["apiGroups"]}
@@ -103,7 +125,13 @@ def test_core_may_do_nothing_that_it_does_not_need(core_cluster: Cluster) -> Non
     words = {word for rule in rules for word in (*rule["resources"], *rule["verbs"])}
     assert not words & {"*", "secrets", "deletecollection", "escalate", "impersonate"}
     gets = [rule for rule in rules if "get" in rule["verbs"]]
-    assert [rule["resourceNames"] for rule in gets] == [["core-operator"]]
+    # Its Lease, and its own pod for the image, both in its own namespace.
+    assert [rule.get("resourceNames", rule["resources"]) for rule in gets] == [
+        ["core-operator"],
+        ["pods"],
+    ]
+    own = [m for m in manifests(core_cluster) if any(r in m.get("rules", []) for r in gets)]
+    assert [(m["kind"], m["metadata"]["namespace"]) for m in own] == [("Role", NAMESPACE)]
 
 
 def test_core_may_name_the_owners_of_its_children_where_that_is_guarded(

@@ -1,7 +1,9 @@
-"""Pods are deleted in one place, which protects minAvailable and knows each exemption."""
+"""The one writer that deletes pods protects minAvailable and knows each exemption.
+
+`tests/source/test_pod_deletions.py` proves that it is the only one.
+"""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,36 +56,6 @@ class Stage(Scene):
 
     def lost(self) -> float:
         return self.total("grove_pods_lost_total", cause="Deleted")
-
-
-def _calls(name: str) -> Iterator[tuple[str, str]]:
-    """The calls of functions and methods with this name: the module, and the first argument."""
-    root = Path(core_operator.__file__).parent
-    for path in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call):
-                continue
-            function = node.func
-            called = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
-            if called == name:
-                first = ast.unparse(node.args[0]) if node.args else ""
-                yield path.relative_to(root).as_posix(), first
-
-
-def test_no_other_module_deletes_pods() -> None:
-    assert set(_calls("delete")) == {
-        ("writes/pod_writer.py", "self._target"),
-        ("writes/child_writer.py", "self.target"),
-        ("controllers/podgang.py", "self._gangs"),
-        ("controllers/jobs.py", "self._sets"),
-        ("writes/gang_mover.py", "self._gangs"),
-    }
-    pruned = {target for name in ("unwanted", "Unwanted", "converge") for _, target in _calls(name)}
-    assert "self._pods" not in pruned
-    assert {module for module, _ in _calls("breaks_min_available")} == {"writes/pod_writer.py"}
-    assert {module for module, _ in _calls("breaks_group_min_available")} == {
-        "writes/pod_writer.py"
-    }
 
 
 @pytest.mark.parametrize("is_update", [False, True])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 import pytest_asyncio
 
-from core_operator.state.caches import CLIQUES, GANGS, SETS
+from core_operator.state.caches import CLIQUES, GANGS, GROUPS, SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.client import Client
@@ -113,6 +113,25 @@ async def test_a_replacement_has_another_name_than_the_pod_that_was_deleted_by_f
     await stage.remove("forced")
 
 
+async def test_a_pod_that_was_deleted_while_core_was_down_is_replaced_under_another_name(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with StandIn(person.client, "default").serving():
+        async with running_operator(core_cluster) as operator:
+            await person.create(pcs("down", clique("a", 2)))
+            await person.until_ready(2)
+            await operator.until_idle()
+        victim = person.pods_of("down-0-a")["0"].metadata
+        core_cluster.kubectl(
+            *("delete", "pod", victim.name, "-n", person.namespace),
+            *("--grace-period=0", "--force"),
+        )
+        await person.until(lambda: len(person.pods) == 1)
+        async with running_operator(core_cluster):
+            await person.until_ready(2)
+        assert person.pods_of("down-0-a")["0"].metadata.name != victim.name
+
+
 async def test_what_is_created_and_deleted_is_recorded_with_the_reasons_of_grove(
     stage: Stage,
 ) -> None:
@@ -123,7 +142,10 @@ async def test_what_is_created_and_deleted_is_recorded_with_the_reasons_of_grove
     await stage.person.scale(SETS, "told", 1)
     person = stage.person
     assert await person.until_event("told", "PodGangCreateOrUpdateSuccessful")
-    assert await person.until_event("told", "PodCliqueCreateSuccessful")
+    assert "PodCliques told-" in await person.until_event(
+        "told", "PodCliqueCreateOrUpdateSuccessful"
+    )
+    assert "told-0-sg-0-b" in await person.until_event("told", "PodCliqueCreateSuccessful")
     assert await person.until_event("told", "PodCliqueScalingGroupCreateSuccessful")
     assert "Created Pods told-0-a-" in await person.until_event("told-0-a", "PodCreateSuccessful")
     assert "Deleted PodClique told-1-" in await person.until_event(
@@ -131,4 +153,30 @@ async def test_what_is_created_and_deleted_is_recorded_with_the_reasons_of_grove
     )
     assert "Deleted PodGang told-1" in await person.until_event("told", "PodGangDeleteSuccessful")
     assert await person.until_event("told", "PodCliqueScalingGroupDeleteSuccessful")
+    for pod in stage.person.pods_of("told-0-sg-0-b").values():
+        await person.delete(pod, PODS)
+    assert await person.until_event("told-0-sg-0-b", "AllScheduledReplicasLost")
+    assert await person.until_event("told-0-sg", "AllScheduledReplicasLost")
+    await stage.until_ready("told", 3)
+    await person.scale(GROUPS, "told-0-sg", 2)
+    await stage.until_ready("told", 4)
+    await person.scale(GROUPS, "told-0-sg", 1)
+    assert await person.until_event("told", "PodCliqueScalingGroupReplicaDeleteSuccessful") == (
+        "Deleted replica 1 of told-0-sg"
+    )
+    await person.scale(CLIQUES, "told-0-a", 1)
+    assert await person.until_event("told-0-a", "PodDeleteSuccessful") == (
+        "Deleted pods, reason Unwanted"
+    )
     await stage.remove("told")
+
+
+async def test_pods_that_the_server_refuses_are_an_event_with_the_reason_of_grove(
+    stage: Stage,
+) -> None:
+    wrong = clique("a", 1, podSpec={"dnsPolicy": "Nowhere"})
+    await stage.person.create(workload("refused", cliques=[wrong], groups=[]))
+    note = await stage.person.until_event("refused-0-a", "PodCreateFailed")
+    assert note.startswith("Pod is refused: ")
+    assert "dnsPolicy" in note
+    await stage.remove("refused")

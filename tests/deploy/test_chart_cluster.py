@@ -110,8 +110,8 @@ def test_values_choose_what_is_installed_and_how(helm: Helm) -> None:
     assert limit["resources"]["limits"] == {"memory": "1Gi"}
     settings = _settings(found, "core-operator-settings")
     assert settings["logging"] == {"level": "DEBUG"}
-    # One value names the image for controllers and for what runs in users' pods.
-    assert settings["startupOrder"]["image"] == "example/podgang:v9"
+    # One value names the image: what runs in users' pods has that of core.
+    assert "startupOrder" not in settings
 
 
 def test_an_instance_of_the_chart_is_that_of_the_overlay(cluster: Cluster, helm: Helm) -> None:
@@ -125,7 +125,7 @@ def test_an_instance_of_the_chart_is_that_of_the_overlay(cluster: Cluster, helm:
     assert kept <= chart.keys(), "the instance that has the kind's name stays"
 
 
-def test_a_digest_names_the_image_for_controllers_and_for_the_start_up_order(helm: Helm) -> None:
+def test_a_digest_names_the_image_of_all_controllers(helm: Helm) -> None:
     digest = f"sha256:{'0' * 64}"
     found = helm.template(f"--set=image.repository=example/podgang,image.digest={digest}")
     image = f"example/podgang@{digest}"
@@ -133,7 +133,16 @@ def test_a_digest_names_the_image_for_controllers_and_for_the_start_up_order(hel
         if manifest["kind"] == "Deployment":
             (container,) = manifest["spec"]["template"]["spec"]["containers"]
             assert container["image"] == image
-    assert _settings(found, "core-operator-settings")["startupOrder"]["image"] == image
+
+
+def test_a_value_permits_sets_only_in_namespaces_that_opted_in(helm: Helm) -> None:
+    found = helm.template("--set=namespaces.optIn=true")
+    given = yaml.safe_load_all((DEPLOY / "policies/opted-in/namespaces.yaml").read_text())
+    for manifest in given:
+        (made,) = (m for m in found if _identity(m) == _identity(manifest))
+        assert made["spec"] == manifest["spec"]
+    usual = {_identity(m) for m in helm.template()}
+    assert ("ValidatingAdmissionPolicy", "grove-opted-in-namespaces") not in usual
 
 
 def test_the_alerts_of_the_chart_are_those_of_the_manifests(helm: Helm) -> None:

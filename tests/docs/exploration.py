@@ -35,6 +35,7 @@ class _Asked:
         self._told = told
         self.schemas: dict[tuple[str, str, str], object] = {}
         self.kept = _Kept(self._answer)
+        self.services = _Kept(lambda name: self._answer(f"Service {name}"))
 
     def has(self, resource: Resource) -> bool:
         return self._answer(f"{resource.plural}.{resource.group}/{resource.version}")

@@ -25,10 +25,12 @@ SECTIONS = {
         "autoscaling",
         "updates",
         "resource-sharing",
+        "jobs",
     ),
     "Operating": (
         "operating",
         "cli",
+        "dashboard",
         "monitoring",
         "performance",
         "security",

@@ -10,7 +10,7 @@ from types import ModuleType
 import backend_controllers.generic
 import core_operator
 from backend_controllers import registry
-from backend_controllers.generic.gang_results import Stage
+from backend_controllers.generic.gang_results import GangStage
 from core_operator.plan.pods.disruption import DisruptionCause
 from core_operator.plan.release import WaitingFor
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
@@ -46,7 +46,7 @@ def constants(*packages: ModuleType) -> set[str]:
 def in_code() -> set[str]:
     words = constants(core_operator, backend_controllers.generic)
     words |= {value for name, value in vars(names).items() if name.startswith("REASON_")}
-    for enumeration in (BlockingReason, WaitingFor, Stage, DisruptionCause):
+    for enumeration in (BlockingReason, WaitingFor, GangStage, DisruptionCause):
         words |= {member.value for member in enumeration if member.value}
     return words | BY_THEMSELVES | BEGUN
 

@@ -1,6 +1,6 @@
 """The site is complete: every page is in the navigation, and no link leads nowhere."""
 
-import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -24,18 +24,35 @@ def test_no_page_is_listed_twice() -> None:
     assert len(listed) == len(set(listed))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="mkdocs is not installed")
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    target = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "s")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(target)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return target
+
+
+def test_the_site_has_every_runbook(site: Path) -> None:
     for alert in ALERTS:
-        assert (tmp_path / "s" / "runbooks" / alert.full_name / "index.html").is_file()
+        assert (site / "runbooks" / alert.full_name / "index.html").is_file()
+
+
+def test_the_site_can_be_searched_and_has_diagrams_and_two_themes(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    found = {entry["location"] for entry in index["docs"] if "gang" in entry["text"]}
+    assert {"concepts/", "quickstart/"} <= found
+    page = (site / "architecture" / "index.html").read_text()
+    assert page.count('class="mermaid"') == (DOCS / "architecture.md").read_text().count(
+        "```mermaid"
+    )
+    assert {"default", "slate"} <= set(re.findall(r'data-md-color-scheme="(\w+)"', page))
 
 
 def test_links_to_files_of_the_repository_lead_somewhere() -> None:

@@ -60,7 +60,7 @@ _Row = tuple[str, str, str, str, str]
 def render() -> str:
     """The page."""
     parts = [_HEAD, "## Controllers of the core operator\n"]
-    parts += (_table(each.name, (), map(_cells, each.watches)) for each in _core())
+    parts += (_table(each.name, (), map(_cells, each.watches)) for each in controllers_of_core())
     parts.append(
         "## Controllers of a backend\n\nA backend has these controllers. A row without backends is"
         " in all of them; the others come from what the dialect of a scheduler declares.\n"
@@ -71,12 +71,19 @@ def render() -> str:
     return "\n".join(parts)
 
 
-def _core() -> Iterable[Controller]:
+def controllers_of_core() -> Iterable[Controller]:
+    """The controllers of core, with everything optional enabled."""
     settings = CoreSettings.model_validate({"network": {"autoMNNVLEnabled": True}})
     return app.assemble(settings, _client(), Telemetry())._controllers
 
 
 def _rows_of_backend(name: str) -> dict[str, list[_Row]]:
+    found = controllers_of_backend(name)
+    return {each.name: [_cells(row) for row in each.watches] for each in found}
+
+
+def controllers_of_backend(name: str) -> Iterable[Controller]:
+    """The controllers of a backend, with its richest dialect."""
     backend = registry.find(name)
     telemetry, client = Telemetry(), _client()
     manager = Manager(client, telemetry)
@@ -89,7 +96,7 @@ def _rows_of_backend(name: str) -> dict[str, list[_Row]]:
         backend, BackendSettings(), client, telemetry, BackendMetrics(telemetry, name)
     )
     backend_assembly.assemble(context, manager, Found(cast("Any", None), richest.dialect))
-    return {each.name: [_cells(row) for row in each.watches] for each in manager._controllers}
+    return manager._controllers
 
 
 def _watched_kinds(answered: Answered) -> int:

@@ -93,7 +93,9 @@ SCHEDULERS = {
         given=((volcano.api.QUEUES, _named("default", status={"state": "Open"})),),
     ),
     "koordinator": Scheduler(koordinator.BACKEND, _koordinator()),
-    "yunikorn": Scheduler(yunikorn.BACKEND, Served()),
+    "yunikorn": Scheduler(
+        yunikorn.BACKEND, Served(services=frozenset(yunikorn.BACKEND.questions.services))
+    ),
 }
 
 

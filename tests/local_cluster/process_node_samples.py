@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from local_cluster.process_node.environment import Facts, Machine
+from local_cluster.process_node.environment import Machine, PodFacts
 
 NOON = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 MACHINE = Machine(python=Path("/venv/bin/python"), path="/usr/bin", server=("127.0.0.1", 6443))
@@ -34,5 +34,5 @@ def config_map(**data: str) -> dict[str, Any]:
     return {"metadata": {"name": "settings", "namespace": "shop"}, "data": data}
 
 
-def facts(config_maps: Mapping[str, Any] | None = None, **spec: Any) -> Facts:
-    return Facts(pod(**spec), "127.9.9.9", "127.0.0.1", config_maps or {}, MACHINE)
+def facts(config_maps: Mapping[str, Any] | None = None, **spec: Any) -> PodFacts:
+    return PodFacts(pod(**spec), "127.9.9.9", "127.0.0.1", config_maps or {}, MACHINE)

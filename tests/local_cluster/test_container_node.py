@@ -13,7 +13,12 @@ import yaml
 
 from local_cluster.container_node import cgroups, machine, relay, settings
 from local_cluster.container_node.addresses import choose_link
-from local_cluster.container_node.archives import write_archive
+from local_cluster.container_node.archives import (
+    file_of_image,
+    image_id,
+    write_archive,
+    write_repeatable,
+)
 from local_cluster.container_node.dns_records import answer, records
 from local_cluster.errors import ClusterError
 
@@ -144,3 +149,43 @@ async def test_the_relay_copies_in_both_directions_and_ends_with_either_side() -
             writer.write(b"hello\n")
             assert await reader.read() == b"HELLO\n"
             writer.close()
+
+
+def _saved(file: Path, written: Path, time: str) -> None:
+    """Write an archive again, as an engine saves it: with times and with names of its own objects."""
+    with tarfile.open(written) as archive, tarfile.open(file, "w") as saved:
+        for entry in archive:
+            content = archive.extractfile(entry)
+            assert content is not None
+            data = content.read()
+            if entry.name.endswith(".json") and entry.name != "manifest.json":
+                config = json.loads(data)
+                config |= {"created": time, "container": time, "docker_version": "20.10"}
+                config["config"] |= {"Image": time, "Hostname": time, "Labels": {"version": "1"}}
+                config["history"] = [{**step, "created": time} for step in config["history"]]
+                data = json.dumps(config).encode()
+            entry.size, entry.mtime = len(data), hash(time) % 1000
+            saved.addfile(entry, io.BytesIO(data))
+
+
+def test_two_builds_of_the_same_content_give_the_same_archive(tmp_path: Path) -> None:
+    written = tmp_path / "written.tar"
+    write_archive(written, ["one:1"], {"bin/one": b"program"}, {"bin/two": "one"}, ["/bin/one"])
+    for time in ("now", "later"):
+        _saved(tmp_path / f"{time}-saved.tar", written, time)
+        write_repeatable(tmp_path / f"{time}-saved.tar", tmp_path / f"{time}.tar")
+    first = tmp_path / "now.tar"
+    assert (tmp_path / "now-saved.tar").read_bytes() != (tmp_path / "later-saved.tar").read_bytes()
+    assert first.read_bytes() == (tmp_path / "later.tar").read_bytes()
+    assert image_id(first) == image_id(tmp_path / "later.tar")
+    assert file_of_image(first, "bin/one") == b"program"
+    with tarfile.open(first) as archive:
+        (manifest,) = json.load(archive.extractfile("manifest.json") or io.BytesIO())
+        config = json.load(archive.extractfile(manifest["Config"]) or io.BytesIO())
+    assert manifest["RepoTags"] == ["one:1"]
+    assert config["config"] == {
+        "User": "65532",
+        "Env": ["PATH=/bin"],
+        "Cmd": ["/bin/one"],
+        "Labels": {"version": "1"},
+    }

@@ -16,11 +16,11 @@ from local_cluster.process_node import backoff, containers, logs
 from local_cluster.process_node.addresses import Addresses
 from local_cluster.process_node.config_maps import ConfigMaps
 from local_cluster.process_node.containers import Container
-from local_cluster.process_node.environment import ConfigError
+from local_cluster.process_node.environment import ContainerConfigError
 from local_cluster.process_node.events import Events
 from local_cluster.process_node.processes import Launch
 from local_cluster.process_node.services import Services
-from local_cluster.process_node.status import ContainerView, Running, Terminated, Waiting
+from local_cluster.process_node.status import ContainerView, Running, TerminatedState, Waiting
 from tests.local_cluster.process_node_samples import MACHINE, NOON
 
 SECONDS = 20.0
@@ -47,7 +47,7 @@ class FakeHost:
 
     def launch(self, container: dict[str, Any]) -> tuple[Launch, Path]:
         if self.complaints:
-            raise ConfigError(self.complaints.pop())
+            raise ContainerConfigError(self.complaints.pop())
         root = self.services.root
         env = {"PATH": os.environ["PATH"], "ROOT": str(root)}
         return Launch((sys.executable, "-c", container["code"]), env, root), root
@@ -129,7 +129,7 @@ async def test_a_success_is_the_end_when_only_failures_are_restarted(host: FakeH
     one = container(host, code, "OnFailure")
     assert await one.run() is True
     assert one.view.restarts == 2
-    assert isinstance(one.view.state, Terminated)
+    assert isinstance(one.view.state, TerminatedState)
     assert one.view.last is not None
     assert one.view.last.exit_code == 4
     assert [reason for reason, _ in host.events].count("Started") == 3
@@ -144,14 +144,14 @@ async def test_without_restarts_a_failure_is_the_end(host: FakeHost) -> None:
 async def test_a_container_that_ended_before_the_node_restarted_is_not_run_again(
     host: FakeHost,
 ) -> None:
-    ended = Terminated(0, "Completed", NOON, NOON)
+    ended = TerminatedState(0, "Completed", NOON, NOON)
     one = container(host, STAY, "OnFailure", ContainerView("main", state=ended))
     assert await one.run() is True
     assert host.events == []
 
 
 async def test_a_container_lost_with_the_node_counts_a_restart(host: FakeHost) -> None:
-    lost = Terminated(137, "ContainerStatusUnknown", NOON, NOON)
+    lost = TerminatedState(137, "ContainerStatusUnknown", NOON, NOON)
     one = container(host, STAY, "Always", ContainerView("main", state=lost, restarts=3))
     async with running(one):
         await host.until(lambda: isinstance(one.view.state, Running))
@@ -227,7 +227,7 @@ async def test_the_hook_runs_before_sigterm(host: FakeHost, tmp_path: Path) -> N
     one = container(host, code, startupProbe=probe, lifecycle={"preStop": hook})
     async with running(one):
         await host.until(lambda: one.view.started)
-    assert isinstance(one.view.state, Terminated)
+    assert isinstance(one.view.state, TerminatedState)
     assert one.view.state.exit_code == 5
 
 
@@ -235,7 +235,7 @@ async def test_a_failed_container_has_last_words_when_it_asked_for_them(host: Fa
     code = "import sys; print('no luck'); sys.exit(1)"
     one = container(host, code, "Never", terminationMessagePolicy="FallbackToLogsOnError")
     await one.run()
-    assert isinstance(one.view.state, Terminated)
+    assert isinstance(one.view.state, TerminatedState)
     assert one.view.state.message == "no luck\n"
 
 
@@ -247,5 +247,5 @@ async def test_a_killed_container_does_not_wait_for_its_grace(host: FakeHost) ->
         task.cancel()
         await host.until(lambda: ("Killing", "Stopping container main") in host.events)
         one.kill()
-    assert isinstance(one.view.state, Terminated)
+    assert isinstance(one.view.state, TerminatedState)
     assert one.view.state.exit_code in (137, 143)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from local_cluster.process_node.environment import (
-    ConfigError,
+    ContainerConfigError,
     container_variables,
     expand,
     plan_command,
@@ -117,7 +117,7 @@ def test_config_map_keys_are_values_and_optional_ones_may_be_missing() -> None:
     ],
 )
 def test_what_cannot_be_resolved_is_named(entry: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
+    with pytest.raises(ContainerConfigError, match=complaint):
         variables(entry)
 
 
@@ -169,7 +169,7 @@ def test_the_interpreter_of_the_node_comes_first_on_the_path() -> None:
 
 
 def test_a_container_without_a_command_cannot_run() -> None:
-    with pytest.raises(ConfigError, match="needs a command"):
+    with pytest.raises(ContainerConfigError, match="needs a command"):
         plan_launch({"name": "main", "args": ["x"]}, ROOT, facts())
 
 

@@ -9,7 +9,7 @@ import pytest
 from local_cluster.api import MERGE_PATCH, STRATEGIC_PATCH, Api, ApiError
 from local_cluster.process_node import reporting
 from local_cluster.process_node.events import Events
-from local_cluster.process_node.reporting import Reporter
+from local_cluster.process_node.reporting import StatusReporter
 from tests.local_cluster.process_node_samples import NOON, pod
 
 
@@ -46,10 +46,10 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reporting, "FIRST_RETRY", 0.0)
 
 
-def reporter(api: Api, *statuses: str) -> Reporter:
+def reporter(api: Api, *statuses: str) -> StatusReporter:
     """A reporter of a pod whose phase is the next of `statuses` at each look."""
     phases = iter(statuses)
-    return Reporter(api, pod(), lambda _: {"phase": next(phases)})
+    return StatusReporter(api, pod(), lambda _: {"phase": next(phases)})
 
 
 async def test_a_report_is_sent_once() -> None:

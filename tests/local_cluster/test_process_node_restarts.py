@@ -5,7 +5,7 @@ import pytest
 from local_cluster.process_node.addresses import Addresses
 from local_cluster.process_node.backoff import next_delay, restarts
 from local_cluster.process_node.probes import (
-    Kind,
+    ProbeKind,
     Timing,
     first_verdict,
     judge,
@@ -41,16 +41,16 @@ TIMING = Timing(initial_delay=0, period=10, timeout=1, successes=2, failures=3)
 @pytest.mark.parametrize(
     ("kind", "outcomes", "verdicts"),
     [
-        (Kind.READINESS, "++", [False, True]),
-        (Kind.READINESS, "+-++", [False, False, False, True]),
-        (Kind.READINESS, "++--+---", [False, True, True, True, True, True, True, False]),
-        (Kind.LIVENESS, "--+---", [True, True, True, True, True, False]),
-        (Kind.STARTUP, "--++", [None, None, None, True]),
-        (Kind.STARTUP, "---", [None, None, False]),
+        (ProbeKind.READINESS, "++", [False, True]),
+        (ProbeKind.READINESS, "+-++", [False, False, False, True]),
+        (ProbeKind.READINESS, "++--+---", [False, True, True, True, True, True, True, False]),
+        (ProbeKind.LIVENESS, "--+---", [True, True, True, True, True, False]),
+        (ProbeKind.STARTUP, "--++", [None, None, None, True]),
+        (ProbeKind.STARTUP, "---", [None, None, False]),
     ],
 )
 def test_verdicts_need_a_row_of_outcomes(
-    kind: Kind, outcomes: str, verdicts: list[bool | None]
+    kind: ProbeKind, outcomes: str, verdicts: list[bool | None]
 ) -> None:
     verdict, seen = first_verdict(kind), []
     for outcome in outcomes:

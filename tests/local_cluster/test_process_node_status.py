@@ -12,7 +12,7 @@ from local_cluster.process_node.status import (
     PodView,
     Running,
     State,
-    Terminated,
+    TerminatedState,
     Waiting,
     container_status,
     phase,
@@ -21,8 +21,8 @@ from local_cluster.process_node.status import (
 from tests.local_cluster.process_node_samples import NOON, pod
 
 RUNNING = Running(NOON)
-DONE = Terminated(0, "Completed", NOON, NOON)
-FAILED = Terminated(3, "Error", NOON, NOON)
+DONE = TerminatedState(0, "Completed", NOON, NOON)
+FAILED = TerminatedState(3, "Error", NOON, NOON)
 CRASHING = Waiting("CrashLoopBackOff")
 CREATING = Waiting("ContainerCreating")
 
@@ -132,7 +132,7 @@ def test_a_container_that_ran_before_a_restart_of_the_node_is_lost() -> None:
     before = ContainerView("c", "img", RUNNING, None, 2, ready=True, container_id="process://7")
     later = NOON + timedelta(minutes=1)
     adopted = adopt({"name": "c", "image": "img"}, [container_status(before)], later)
-    assert isinstance(adopted.state, Terminated)
+    assert isinstance(adopted.state, TerminatedState)
     assert (adopted.state.exit_code, adopted.state.reason) == (137, "ContainerStatusUnknown")
     assert (adopted.state.since, adopted.state.until) == (NOON, later)
     assert (adopted.restarts, adopted.ready) == (2, False)

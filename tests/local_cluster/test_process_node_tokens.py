@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local_cluster.api import ApiError
-from local_cluster.process_node.environment import ConfigError
+from local_cluster.process_node.environment import ContainerConfigError
 from local_cluster.process_node.projection import TokenSpec
 from local_cluster.process_node.tokens import Tokens
 from local_cluster.process_node.volumes import Volumes
@@ -82,7 +82,7 @@ async def test_an_expired_token_is_not_handed_out(issuer: Issuer, tokens: Tokens
     await tokens.current(SPEC)
     issuer.available = False
     issuer.after(600)
-    with pytest.raises(ConfigError, match="503: away"):
+    with pytest.raises(ContainerConfigError, match="503: away"):
         await tokens.current(SPEC)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local_cluster.process_node.environment import ConfigError
+from local_cluster.process_node.environment import ContainerConfigError
 from local_cluster.process_node.projection import (
     File,
     TokenSpec,
@@ -40,9 +40,9 @@ def test_binary_data_and_modes() -> None:
 
 
 def test_a_missing_config_map_is_an_error_unless_optional() -> None:
-    with pytest.raises(ConfigError, match='configmap "none" not found'):
+    with pytest.raises(ContainerConfigError, match='configmap "none" not found'):
         contents({"configMap": {"name": "none"}})
-    with pytest.raises(ConfigError, match="has no key z"):
+    with pytest.raises(ContainerConfigError, match="has no key z"):
         contents({"configMap": {"name": "settings", "items": [{"key": "z", "path": "z"}]}})
     assert contents({"configMap": {"name": "none", "optional": True}}) == {}
 
@@ -153,5 +153,5 @@ async def test_a_subpath_that_a_config_map_does_not_have_is_an_error(tmp_path: P
     volumes = Volumes(tmp_path, Tokens(no_tokens, lambda: NOON))
     await volumes.refresh(facts(MAPS, volumes=[{"name": "s", "configMap": {"name": "settings"}}]))
     mount = {"name": "s", "mountPath": "/x", "subPath": "nope"}
-    with pytest.raises(ConfigError, match="has no nope"):
+    with pytest.raises(ContainerConfigError, match="has no nope"):
         volumes.mount({"name": "one", "volumeMounts": [mount]})

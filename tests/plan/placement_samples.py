@@ -6,7 +6,7 @@ from typing import Any
 
 from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Ranking, instances, rank
-from core_operator.plan.placement.capacity import Capacity
+from core_operator.plan.placement.capacity import InstanceCapacity
 from core_operator.plan.placement.demand import GangDemand
 from shared_api.models import PlacementPolicySpec, SchedulerBackendSpec
 from tests.core import stand_in
@@ -49,7 +49,7 @@ def ranking_among(
     wish: PlacementPolicySpec,
     demand: GangDemand,
     backends: Mapping[str, RegisteredBackend],
-    capacities: Mapping[str, Capacity] | None = None,
+    capacities: Mapping[str, InstanceCapacity] | None = None,
     anchor: str | None = None,
 ) -> Ranking:
     known = instances(wish, backends, capacities or {})

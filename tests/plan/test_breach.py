@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from core_operator.plan.statuses.breach import (
-    Health,
+    CliqueHealth,
     Tolerance,
     breach_conditions,
     deadline_of,
@@ -17,15 +17,15 @@ from shared_api.durations import duration_of
 from shared_api.models import Condition
 from tests.plan.pod_samples import NOW
 
-WHOLE = Health(minimum=2, ready=2, scheduled=2, serving=2)
-STARTING = Health(minimum=2, ready=0, scheduled=2, serving=2)
-CRASHING = Health(minimum=2, ready=0, scheduled=2, serving=0)
-LOST = Health(minimum=2, ready=1, scheduled=1, serving=1)
+WHOLE = CliqueHealth(minimum=2, ready=2, scheduled=2, serving=2)
+STARTING = CliqueHealth(minimum=2, ready=0, scheduled=2, serving=2)
+CRASHING = CliqueHealth(minimum=2, ready=0, scheduled=2, serving=0)
+LOST = CliqueHealth(minimum=2, ready=1, scheduled=1, serving=1)
 TOLERANCE = Tolerance(timedelta(seconds=100))
 
 
 def told(
-    *seen: tuple[int, Health], tolerance: Tolerance = TOLERANCE, marked: bool = False
+    *seen: tuple[int, CliqueHealth], tolerance: Tolerance = TOLERANCE, marked: bool = False
 ) -> dict[str, Condition]:
     """What is said in the end, after these states at these seconds."""
     conditions: tuple[Condition, ...] = ()
@@ -67,7 +67,7 @@ def test_a_breach_counts_down_from_when_it_was_seen() -> None:
     ids=["never-scheduled", "starting", "whole"],
 )
 def test_nothing_counts_before_the_minimum_was_scheduled_nor_while_it_starts_or_is_ready(
-    seen: tuple[tuple[int, Health], ...],
+    seen: tuple[tuple[int, CliqueHealth], ...],
 ) -> None:
     assert counting_since(told(*seen)) is None
 

@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Ranking, Why
 from core_operator.plan.placement.capacity import capacity_of
 from core_operator.plan.placement.demand import GangDemand, PodDemand
 from shared_api import names
-from shared_api.models import BackendInventorySpec, PlacementPolicySpec
+from shared_api.models import BackendInventorySpec, BackendSelector, PlacementPolicySpec
 from tests.plan.placement_samples import NOW, backend, policy, ranking_among, ranking_of
 
 CPU, GPU = Fraction(4), Fraction(8)
@@ -20,7 +21,9 @@ PODS = (PodDemand(2, (("cpu", CPU), ("nvidia.com/gpu", GPU))),)
 DEMAND = GangDemand(frozenset({names.CAPABILITY_GANG}), (), PODS)
 
 
-def inventory(*rows: tuple[str, str, int], zone: str | None = None) -> BackendInventorySpec:
+def inventory(
+    *rows: tuple[str, str, int], zone: str | None = None, omitted: int = 0
+) -> BackendInventorySpec:
     listed = [
         {
             "shape": {"cpu": cpu, "gpu": {"count": int(gpu)}},
@@ -29,7 +32,8 @@ def inventory(*rows: tuple[str, str, int], zone: str | None = None) -> BackendIn
         }
         for cpu, gpu, total in rows
     ]
-    return BackendInventorySpec.model_validate({"observedAt": NOW, "rows": listed})
+    more = {"omitted": omitted} if omitted else {}
+    return BackendInventorySpec.model_validate({"observedAt": NOW, "rows": listed, **more})
 
 
 def order(found: Ranking) -> list[str]:
@@ -137,6 +141,29 @@ def test_an_instance_without_a_machine_that_is_large_enough_is_passed_over() -> 
     assert why(found, "apart") == "no machine has all that a pod requests: 4 cpu, 8 nvidia.com/gpu"
 
 
+def test_shapes_that_an_inventory_leaves_out_are_unknown_and_refuse_nothing_by_size() -> None:
+    rows = inventory(("64", "4", 100), zone="a", omitted=3)
+    around = {"vast": capacity_of(rows)}
+    assert order(ranking_among(policy(), DEMAND, {"vast": backend("vast")}, around)) == ["vast"]
+    found = ranking_among(
+        policy(location={"zones": ["a"]}), DEMAND, {"vast": backend("vast")}, around
+    )
+    assert why(found, "vast") == "its zone is unknown, the policy allows a"
+    priced = [
+        {**row.manifest(), "price": {"perGpuHour": "1", "perCpuHour": "1"}} for row in rows.rows
+    ]
+    for omitted, name in ((None, "known"), (3, "vast")):
+        spec = {"observedAt": NOW, "rows": priced, "omitted": omitted}
+        around[name] = capacity_of(
+            BackendInventorySpec.model_validate({k: v for k, v in spec.items() if v is not None})
+        )
+    known = {name: backend(name) for name in around}
+    small = replace(DEMAND, pods=(PodDemand(1, (("nvidia.com/gpu", Fraction(1)),)),))
+    found = ranking_among(policy(maxHourlyCost="100"), small, known, around)
+    assert order(found) == ["known"]
+    assert why(found, "vast").startswith("its price is unknown")
+
+
 def test_performance_prefers_the_instance_that_holds_the_gang_most_often() -> None:
     around = {
         "few": capacity_of(inventory(("64", "8", 2))),
@@ -182,6 +209,11 @@ def test_what_is_down_or_incapable_is_told_apart() -> None:
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 SELECTORS = st.one_of(
+    st.builds(
+        lambda kind, tier: {"kind": kind, "labels": {"tier": tier}},
+        st.sampled_from(["x", "y"]),
+        st.sampled_from(["spot", "own"]),
+    ),
     st.builds(lambda name: {"name": name}, NAMES),
     st.builds(lambda kind: {"kind": kind}, st.sampled_from(["x", "y"])),
     st.builds(lambda tier: {"labels": {"tier": tier}}, st.sampled_from(["spot", "own"])),
@@ -235,6 +267,15 @@ def worlds(draw: st.DrawFn) -> World:
     return policy(**draw(POLICIES)), known, capacities, anchor
 
 
+def is_meant(selector: BackendSelector, one: RegisteredBackend) -> bool:
+    """Tell whether a selector means an instance, in other words than the decision."""
+    given_ = selector.manifest()
+    has: dict[str, Any] = {"name": one.name, "kind": one.kind}
+    wanted: Any = given_.pop("labels", {})
+    given_.pop("weight", None)
+    return given_.items() <= has.items() and wanted.items() <= dict(one.labels).items()
+
+
 @given(worlds())
 def test_no_forbidden_instance_is_ever_a_candidate_and_each_has_one_sentence(
     world: World,
@@ -256,9 +297,14 @@ def test_no_forbidden_instance_is_ever_a_candidate_and_each_has_one_sentence(
             assert (price.currency, price.per_gpu_hour is None) == ("USD", False)
             cost = 16 * Decimal(price.per_gpu_hour) + 8 * Decimal(price.per_cpu_hour)
             assert cost <= Decimal(wish.max_hourly_cost)
-        for avoided in wish.candidates.avoid:
-            assert avoided.name != name
-            assert avoided.kind != one.kind
+        listed = wish.candidates
+        assert not any(is_meant(selector, one) for selector in listed.avoid)
+        assert not listed.required or any(is_meant(selector, one) for selector in listed.required)
+        if name in around:
+            machines = zip(around[name].counts, around[name].shapes, strict=True)
+            assert any(
+                count and shape.amounts["nvidia.com/gpu"] >= 8000 for count, shape in machines
+            )
     shuffled = dict(sorted(known.items(), reverse=True))
     assert ranking_among(wish, DEMAND, shuffled, around, anchor) == found, (
         "the order of records does not matter"

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from local_cluster.container_node.archives import write_archive
+from local_cluster.container_node.product_image import BILL_OF_MATERIALS
 from releasing.__main__ import ROOT, main
 from releasing.checks import complaints, notes_of, version_of
-from releasing.files import FOLDERS, images_in
+from releasing.files import FOLDERS, image, images_in
 
 VERSION = version_of(ROOT)
 IMAGE = "registry.example.com/team/podgang"
@@ -100,3 +102,16 @@ def test_the_same_commit_gives_the_same_files(release: Path, tmp_path: Path) -> 
     assert main(["--dry-run", "--image", IMAGE, "--output", str(tmp_path)]) == 0
     for file in release.iterdir():
         assert file.read_bytes() == (tmp_path / file.name).read_bytes(), file.name
+
+
+def test_a_release_has_the_image_with_its_digest_and_the_bill_of_its_content(
+    tmp_path: Path,
+) -> None:
+    archive = tmp_path / "image.tar"
+    write_archive(archive, ["podgang:1"], {BILL_OF_MATERIALS: b"bill"}, {}, ["python"])
+    made = image(archive, "1")
+    assert made["podgang-1-image.tar"] == archive.read_bytes()
+    assert made["sbom-image.json"] == b"bill"
+    with tarfile.open(archive) as content:
+        (manifest,) = json.load(content.extractfile("manifest.json") or io.BytesIO())
+    assert made["image-digest.txt"].decode() == f"sha256:{Path(manifest['Config']).stem}\n"

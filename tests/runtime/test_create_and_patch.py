@@ -18,7 +18,7 @@ from shared_api.runtime.reconciling.pending_writes import PendingWrites
 from shared_api.runtime.reconciling.slowstart import slow_start
 from shared_api.runtime.telemetry.metrics import Telemetry
 from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.event_handlers import feed, itself
+from shared_api.runtime.watching.event_handlers import enqueue_changes, itself
 from shared_api.runtime.watching.owners import Owner
 from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 from tests.runtime.writes import ScriptedClient, Write, refusal
@@ -120,7 +120,7 @@ async def test_a_burst_of_changes_is_one_wake_up_dated_by_the_first(clock: Clock
     cache: Cache[PartialObject] = Cache()
     cache.take(Restarted())
     cache.take(Synced("1"))
-    feed(queue, cache, itself, delay=0.2)
+    enqueue_changes(queue, cache, itself, delay=0.2)
     for version in range(10):
         metadata = Metadata(name="p", namespace="a", uid="u", resource_version=f"{10 + version}")
         cache.take(Changed(PartialObject(metadata)))

@@ -33,7 +33,7 @@ class Bench:
             clock=clock,
         )
 
-    def say(self, note: str = "2 of 8 pods fit", regarding: Regarding = GANG) -> None:
+    def event_identity(self, note: str = "2 of 8 pods fit", regarding: Regarding = GANG) -> None:
         self.recorder.record(regarding, "Unschedulable", note, type_="Warning")
 
     def count(self, result: str) -> float:
@@ -53,7 +53,7 @@ class Bench:
 async def test_an_event_says_who_what_where_and_when(clock: Clock) -> None:
     bench = Bench(clock)
     async with bench.running():
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(1)
     (write,) = bench.client.writes
     assert (write.verb, write.resource) == ("create", "events")
@@ -85,7 +85,7 @@ async def test_repetitions_become_one_series_that_is_renewed_rarely(clock: Clock
     bench = Bench(clock)
     async with bench.running():
         for _ in range(100):
-            bench.say()
+            bench.event_identity()
             await asyncio.sleep(1)
         await asyncio.sleep(60)
     assert len(bench.client.sent("create")) == 1
@@ -100,9 +100,9 @@ async def test_repetitions_become_one_series_that_is_renewed_rarely(clock: Clock
 async def test_another_note_is_another_event(clock: Clock) -> None:
     bench = Bench(clock)
     async with bench.running():
-        bench.say("2 of 8 pods fit")
+        bench.event_identity("2 of 8 pods fit")
         await asyncio.sleep(1)
-        bench.say("3 of 8 pods fit")
+        bench.event_identity("3 of 8 pods fit")
         await asyncio.sleep(1)
     assert len(bench.client.sent("create")) == 2
 
@@ -110,9 +110,9 @@ async def test_another_note_is_another_event(clock: Clock) -> None:
 async def test_after_a_long_silence_it_is_news_again(clock: Clock) -> None:
     bench = Bench(clock)
     async with bench.running():
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(1000)
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(1)
     assert len(set(bench.client.sent("create"))) == 2
 
@@ -121,8 +121,8 @@ async def test_an_object_that_babbles_is_silenced_and_others_are_not(clock: Cloc
     bench = Bench(clock, EventLimits(object_burst=5))
     async with bench.running():
         for number in range(50):
-            bench.say(f"{number}")
-        bench.say(regarding=GANG._replace(name="other", uid="uid-other"))
+            bench.event_identity(f"{number}")
+        bench.event_identity(regarding=GANG._replace(name="other", uid="uid-other"))
         await asyncio.sleep(60)
     names = bench.client.sent("create")
     assert len(names) == 6
@@ -134,7 +134,7 @@ async def test_the_process_stays_within_its_budget(clock: Clock) -> None:
     bench = Bench(clock, EventLimits(burst=10, rate=2))
     async with bench.running():
         for number in range(30):
-            bench.say(regarding=GANG._replace(uid=f"u{number}", name=f"g{number}"))
+            bench.event_identity(regarding=GANG._replace(uid=f"u{number}", name=f"g{number}"))
         await asyncio.sleep(5.1)
         assert len(bench.client.writes) == 20
         await asyncio.sleep(60)
@@ -144,7 +144,7 @@ async def test_the_process_stays_within_its_budget(clock: Clock) -> None:
 async def test_what_cannot_be_kept_is_dropped_and_counted(clock: Clock) -> None:
     bench = Bench(clock, EventLimits(unsent=3))
     for number in range(10):
-        bench.say(regarding=GANG._replace(uid=f"u{number}"))
+        bench.event_identity(regarding=GANG._replace(uid=f"u{number}"))
     assert bench.count("dropped_full") == 7
 
 
@@ -152,9 +152,9 @@ async def test_recording_does_not_wait_for_a_slow_server(clock: Clock) -> None:
     bench = Bench(clock)
     bench.client.latency = 5
     async with bench.running():
-        bench.say("first")
+        bench.event_identity("first")
         await asyncio.sleep(1)
-        bench.say("second")
+        bench.event_identity("second")
         assert asyncio.get_running_loop().time() == 1
 
 
@@ -163,9 +163,9 @@ async def test_a_refused_event_is_dropped_and_a_failed_one_is_sent_again(clock: 
     answers = [refusal(500, "InternalError"), None, refusal(422, "Invalid")]
     bench.client.refuse = lambda write: answers[len(bench.client.writes) - 1]
     async with bench.running():
-        bench.say("failed")
+        bench.event_identity("failed")
         await asyncio.sleep(5)
-        bench.say("refused")
+        bench.event_identity("refused")
         await asyncio.sleep(60)
     assert len(bench.client.writes) == 3
     assert (bench.count("sent"), bench.count("dropped_refused")) == (1, 1)
@@ -175,7 +175,7 @@ async def test_an_event_that_keeps_failing_is_given_up(clock: Clock) -> None:
     bench = Bench(clock, EventLimits(attempts=3))
     bench.client.refuse = lambda write: refusal(500, "InternalError")
     async with bench.running():
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(600)
     assert len(bench.client.writes) == 3
     assert bench.count("dropped_refused") == 1
@@ -189,9 +189,9 @@ async def test_an_event_that_expired_is_created_anew(clock: Clock) -> None:
 
     bench.client.refuse = refuse
     async with bench.running():
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(1)
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(60)
     assert [write.verb for write in bench.client.writes] == ["create", "patch", "create"]
     assert bench.client.writes[-1].body["series"]["count"] == 2
@@ -204,7 +204,7 @@ async def test_a_create_whose_answer_was_lost_is_not_repeated_under_another_name
     answers = [refusal(500, "InternalError"), refusal(409, "AlreadyExists")]
     bench.client.refuse = lambda write: answers[len(bench.client.writes) - 1]
     async with bench.running():
-        bench.say()
+        bench.event_identity()
         await asyncio.sleep(60)
     assert len(set(bench.client.sent("create"))) == 1
     assert bench.count("sent") == 1
@@ -212,7 +212,7 @@ async def test_a_create_whose_answer_was_lost_is_not_repeated_under_another_name
 
 async def test_events_about_cluster_scoped_objects_live_in_default(clock: Clock) -> None:
     bench = Bench(clock)
-    bench.say("x" * 5000, GANG._replace(namespace="", name="n" * 253))
+    bench.event_identity("x" * 5000, GANG._replace(namespace="", name="n" * 253))
     await bench.recorder.flush()
     (write,) = bench.client.writes
     assert write.body["metadata"]["namespace"] == "default"

@@ -6,7 +6,7 @@ from shared_api.kube.codec import LooseObject
 from shared_api.kube.metadata import Metadata, ObjectKey
 from shared_api.runtime.queueing.queue import Queue
 from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.event_handlers import feed_overwritten
+from shared_api.runtime.watching.event_handlers import enqueue_overwritten
 from shared_api.runtime.watching.reflector import Changed, Removed
 
 
@@ -16,7 +16,7 @@ class Scene:
     def __init__(self) -> None:
         self.cache: Cache[LooseObject] = Cache()
         self.queue: Queue[ObjectKey] = Queue(lambda key: key.namespace)
-        feed_overwritten(self.queue, self.cache, _differ)
+        enqueue_overwritten(self.queue, self.cache, _differ)
         self.show(1)
 
     def show(self, version: int, *, status: int | None = None) -> None:

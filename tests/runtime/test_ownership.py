@@ -12,7 +12,7 @@ from shared_api.runtime.applying.applied_fields import (
     applied,
     extract,
     fingerprint,
-    was_taken,
+    lost_its_owner,
 )
 from shared_api.runtime.watching.owners import Owner
 
@@ -153,7 +153,7 @@ def test_only_what_we_made_for_an_owner_and_nobody_controls_was_taken_from_him(
     manager: str, owners: list[dict[str, object]], taken: bool
 ) -> None:
     assert (
-        was_taken(live(manager, owners=owners), "us", Owner("a", "", "Owner", "o", "owner"))
+        lost_its_owner(live(manager, owners=owners), "us", Owner("a", "", "Owner", "o", "owner"))
         is taken
     )
 

@@ -1,4 +1,4 @@
-"""Which changes wake a controller, and how urgently."""
+"""Which changes add a key to a queue, and how urgently."""
 
 import pytest
 
@@ -9,7 +9,12 @@ from shared_api.runtime.clock import Clock
 from shared_api.runtime.queueing.lanes import Priority
 from shared_api.runtime.queueing.queue import Queue
 from shared_api.runtime.watching.cache import Cache
-from shared_api.runtime.watching.event_handlers import feed, its_controller, its_label, itself
+from shared_api.runtime.watching.event_handlers import (
+    enqueue_changes,
+    its_controller,
+    its_label,
+    itself,
+)
 from shared_api.runtime.watching.predicates import any_change, more_than_status, urgency
 from shared_api.runtime.watching.reflector import Changed, Removed, Restarted, Synced
 
@@ -37,7 +42,7 @@ def owned_by(
 
 
 @pytest.mark.parametrize(
-    ("change", "wakes"),
+    ("change", "reconciles"),
     [
         ({"resource_version": "8"}, False),
         ({"generation": 4}, True),
@@ -49,8 +54,10 @@ def owned_by(
         ({"resource_version": "8", "finalizers": ("f",)}, False),
     ],
 )
-def test_a_status_update_alone_does_not_wake(change: dict[str, object], wakes: bool) -> None:
-    assert more_than_status(thing(), thing(**change)) is wakes
+def test_a_status_update_alone_does_not_reconcile(
+    change: dict[str, object], reconciles: bool
+) -> None:
+    assert more_than_status(thing(), thing(**change)) is reconciles
 
 
 def test_creations_and_deletions_wake() -> None:
@@ -58,11 +65,11 @@ def test_creations_and_deletions_wake() -> None:
     assert more_than_status(thing(), None)
 
 
-def test_without_a_generation_every_update_wakes() -> None:
+def test_without_a_generation_every_update_reconciles() -> None:
     assert more_than_status(thing(generation=0), thing(generation=0, resource_version="8"))
 
 
-def test_a_second_look_at_a_deletion_is_no_news() -> None:
+def test_a_repeated_deletion_event_adds_no_key() -> None:
     going = thing(deletion_timestamp="2026-01-01T00:00:00Z")
     assert not more_than_status(going, thing(deletion_timestamp="2026-01-01T00:00:30Z"))
 
@@ -88,7 +95,7 @@ def test_what_somebody_asked_for_is_urgent(
     assert urgency(old, new) is priority
 
 
-class Fed:
+class Scene:
     """A queue behind a cache."""
 
     def __init__(self) -> None:
@@ -110,27 +117,27 @@ class Fed:
 
 
 def test_what_comes_while_the_cache_fills_is_not_urgent() -> None:
-    fed = Fed()
-    feed(fed.queue, fed.cache, itself)
-    fed.sync(thing(name="old"))
-    assert fed.queue.depth() == {Priority.RESYNC: 1}
-    fed.cache.take(Changed(thing(name="new", uid="u2", resource_version="101")))
-    assert fed.taken() == ["a/new", "a/old"]
+    scene = Scene()
+    enqueue_changes(scene.queue, scene.cache, itself)
+    scene.sync(thing(name="old"))
+    assert scene.queue.depth() == {Priority.RESYNC: 1}
+    scene.cache.take(Changed(thing(name="new", uid="u2", resource_version="101")))
+    assert scene.taken() == ["a/new", "a/old"]
 
 
-def test_an_object_that_changes_hands_wakes_both_owners() -> None:
-    fed = Fed()
-    feed(fed.queue, fed.cache, its_controller(PODGANGS))
-    fed.sync(thing(owner_references=(owned_by("first"),)))
-    fed.taken()
-    fed.cache.take(Changed(thing(resource_version="101", owner_references=(owned_by("second"),))))
-    assert fed.taken() == ["a/first", "a/second"]
+def test_an_object_that_changes_its_owner_reconciles_both_owners() -> None:
+    scene = Scene()
+    enqueue_changes(scene.queue, scene.cache, its_controller(PODGANGS))
+    scene.sync(thing(owner_references=(owned_by("first"),)))
+    scene.taken()
+    scene.cache.take(Changed(thing(resource_version="101", owner_references=(owned_by("second"),))))
+    assert scene.taken() == ["a/first", "a/second"]
 
 
 def test_owners_of_another_kind_are_left_alone() -> None:
-    fed = Fed()
-    feed(fed.queue, fed.cache, its_controller(PODGANGS))
-    fed.sync(
+    scene = Scene()
+    enqueue_changes(scene.queue, scene.cache, its_controller(PODGANGS))
+    scene.sync(
         thing(owner_references=(owned_by("x", kind="Job"),)),
         thing(
             name="z",
@@ -139,41 +146,41 @@ def test_owners_of_another_kind_are_left_alone() -> None:
         ),
         thing(name="y", uid="u2", owner_references=(owned_by("y", controller=False),)),
     )
-    assert fed.taken() == []
+    assert scene.taken() == []
 
 
 def test_a_removal_wakes_the_object_that_a_label_names() -> None:
-    fed = Fed()
-    feed(fed.queue, fed.cache, its_label("gang"))
-    fed.sync(thing(labels={"gang": "g"}))
-    fed.taken()
-    fed.cache.take(Removed(thing(labels={"gang": "g"}, resource_version="101")))
-    assert fed.taken() == ["a/g"]
+    scene = Scene()
+    enqueue_changes(scene.queue, scene.cache, its_label("gang"))
+    scene.sync(thing(labels={"gang": "g"}))
+    scene.taken()
+    scene.cache.take(Removed(thing(labels={"gang": "g"}, resource_version="101")))
+    assert scene.taken() == ["a/g"]
 
 
 def test_an_update_of_the_status_alone_is_not_fed() -> None:
-    fed = Fed()
-    feed(fed.queue, fed.cache, itself, when=more_than_status)
-    fed.sync(thing())
-    fed.taken()
-    fed.cache.take(Changed(thing(resource_version="101")))
-    assert fed.taken() == []
-    fed.cache.take(Changed(thing(resource_version="102", generation=4)))
-    assert fed.taken() == ["a/x"]
+    scene = Scene()
+    enqueue_changes(scene.queue, scene.cache, itself, when=more_than_status)
+    scene.sync(thing())
+    scene.taken()
+    scene.cache.take(Changed(thing(resource_version="101")))
+    assert scene.taken() == []
+    scene.cache.take(Changed(thing(resource_version="102", generation=4)))
+    assert scene.taken() == ["a/x"]
 
 
 def test_with_a_delay_a_burst_is_one_wake_up() -> None:
     now = 0.0
-    fed = Fed()
-    fed.queue = Queue(lambda key: key.namespace, clock=Clock(monotonic=lambda: now))
-    feed(fed.queue, fed.cache, its_label("gang"), delay=5)
-    fed.sync()
+    scene = Scene()
+    scene.queue = Queue(lambda key: key.namespace, clock=Clock(monotonic=lambda: now))
+    enqueue_changes(scene.queue, scene.cache, its_label("gang"), delay=5)
+    scene.sync()
     for number in range(10):
         now = float(number)
         name, version = f"p{number}", f"{101 + number}"
         pod = thing(name=name, uid=name, resource_version=version, labels={"gang": "g"})
-        fed.cache.take(Changed(pod))
+        scene.cache.take(Changed(pod))
         if number < 5:
-            assert fed.taken() == []
-    assert fed.taken() == ["a/g"]
-    assert fed.queue.waiting() == 0
+            assert scene.taken() == []
+    assert scene.taken() == ["a/g"]
+    assert scene.queue.waiting() == 0

@@ -69,6 +69,8 @@ class RemotePodSpec(msgspec.Struct, frozen=True, rename="camel"):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     termination_grace_period_seconds: int = 30
     hostname: str = ""
+    priority_class_name: str = ""
+    active_deadline_seconds: int | None = None
 
     @property
     def resources(self) -> PodResources:

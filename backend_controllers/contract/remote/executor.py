@@ -10,8 +10,10 @@ may have done it: the caller must look before it tries again, and never elsewher
 """
 
 import enum
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from backend_controllers.contract.declaration import PackLevels
@@ -67,6 +69,36 @@ class RemoteUnit:
     started_at: str = ""
     finished_at: str = ""
     message: str = ""
+
+
+_DIGEST = "digest:"
+_DIGEST_LENGTH = 6
+
+
+def pod_digest(uid: str) -> str:
+    """Return six characters for a pod's UID; for far sides that have no place for whole UIDs."""
+    return urlsafe_b64encode(sha256(uid.encode()).digest()).decode()[:_DIGEST_LENGTH]
+
+
+def unresolved(digest: str) -> str:
+    """Return what stands for a pod's UID in a unit of which only the digest is known."""
+    return f"{_DIGEST}{digest}"
+
+
+def identified(units: tuple[RemoteUnit, ...], pods: Iterable[RemotePod]) -> tuple[RemoteUnit, ...]:
+    """Return units with the names and UIDs of their pods, where only digests were known.
+
+    A unit whose pod is gone stays as it is, so it is released like any unit without a pod.
+    """
+    if not any(unit.pod_uid.startswith(_DIGEST) for unit in units):
+        return units
+    known = {unresolved(pod_digest(pod.metadata.uid)): pod.metadata for pod in pods}
+    return tuple(
+        replace(unit, pod=found.name, pod_uid=found.uid)
+        if (found := known.get(unit.pod_uid)) is not None
+        else unit
+        for unit in units
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,8 @@ def _replaced_together(pcs: PodCliqueSet) -> dict[str, tuple[str, ...]]:
 def _current_first(pcs: PodCliqueSet, stored: Iterable[StoredRevision]) -> list[StoredRevision]:
     """Return the revision that the pods have, then the others from the newest to the oldest.
 
-    The first algorithm stored one revision per spelling. Of those, the pods keep the one they have.
+    The first algorithm stored one revision per spelling. If several of them match, the pods keep
+    the one that they have.
     """
     current = pcs.status.current_generation_hash if pcs.status else None
     return sorted(stored, key=lambda found: (found.set_hash != current, -found.number))

@@ -52,7 +52,7 @@ class Autoscaler(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """Return the other autoscalers of the same pods, as Kubernetes reports them."""
+        """Return the other autoscalers of the same pods, by the condition that Kubernetes sets."""
         for condition in self.status.conditions:
             if condition.reason == _AMBIGUOUS:
                 _, _, listed = condition.message.partition("multiple HPAs: ")

@@ -148,5 +148,5 @@ def _from_label(variable: str, label: str) -> JsonObject:
     }
 
 
-def _substituted(texts: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    return {key: substituted(text, values) for key, text in texts.items()}
+def _substituted(patched: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    return {key: substituted(text, values) for key, text in patched.items()}

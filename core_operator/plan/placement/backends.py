@@ -233,7 +233,7 @@ def schedulers_of(pcs: PodCliqueSet) -> tuple[str, ...]:
 def _backend_for(scheduler: str, backends: Mapping[str, RegisteredBackend]) -> str | None:
     """Return the backend of a scheduler name: the most exact pattern wins.
 
-    Of equal patterns the oldest record wins, so that a later one takes no names over.
+    Of equal patterns the oldest record wins, so that a later record gets no name of an earlier one.
     """
     matches = [
         ("*" in pattern or "?" in pattern, -len(pattern), backend.registered or _LATEST, name)

@@ -2,11 +2,12 @@
 
 Every instance gets a sentence: its place in the order, or the reason why it was passed over. Hard
 filters come first: what the policy allows, what the instance can do, where it is, what it costs and
-how large its machines are. What is unknown passes no filter that asks for it, and never wins over
-what is known. The order is total, so equal input gives an equal result.
+how large its machines are. An unknown value passes no filter that needs it, and ranks below every
+known value. The order is total, so equal input gives an equal result.
 """
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from core_operator.plan.placement.backends import RegisteredBackend, abilities_of, serves
-from core_operator.plan.placement.capacity import Asked, Capacity, asked
+from core_operator.plan.placement.capacity import Asked, InstanceCapacity, asked
 from core_operator.plan.placement.demand import GangDemand
 from shared_api.models import (
     BackendSelector,
@@ -79,7 +80,7 @@ class Instance:
     """An instance as one policy sees it, whatever gang it is for."""
 
     backend: RegisteredBackend
-    capacity: Capacity | None
+    capacity: InstanceCapacity | None
     refusal: PassedOver | None
     """Why the policy passes it over for every gang."""
     abilities: frozenset[str]
@@ -92,7 +93,7 @@ class Instance:
 def instances(
     policy: PlacementPolicySpec,
     backends: Mapping[str, RegisteredBackend],
-    capacities: Mapping[str, Capacity],
+    capacities: Mapping[str, InstanceCapacity],
 ) -> tuple[Instance, ...]:
     """Return what of a ranking does not depend on the gang, so that it is computed once."""
     return tuple(
@@ -110,7 +111,8 @@ def rank(
     """Return all instances, ordered or with the reason why not."""
     found: list[tuple[Any, Candidate]] = []
     passed: list[PassedOver] = []
-    gang = _Gang(demand, asked(demand.pods), *(_decimal(n) for n in (demand.gpus, demand.cpus)))
+    unit = math.lcm(*(pod.count for pod in demand.pods))
+    gang = _Gang(demand, asked(demand.pods), unit, _decimal(demand.gpus), _decimal(demand.cpus))
     for one in known:
         if one.refusal is not None:
             passed.append(one.refusal)
@@ -133,12 +135,14 @@ def rank(
 class _Gang:
     demand: GangDemand
     pods: tuple[Asked, ...]
+    unit: int
+    """A multiple of all numbers of pods."""
     gpus: Decimal
     cpus: Decimal
 
 
 def _instance(
-    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: Capacity | None
+    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: InstanceCapacity | None
 ) -> Instance:
     text = _not_allowed(policy, backend) or _elsewhere(policy, backend, capacity)
     refusal = PassedOver(backend.name, Why.FORBIDDEN, text) if text else None
@@ -191,7 +195,7 @@ def _other_scheduler(demand: GangDemand, backend: RegisteredBackend) -> str:
 
 
 def _elsewhere(
-    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: Capacity | None
+    policy: PlacementPolicySpec, backend: RegisteredBackend, capacity: InstanceCapacity | None
 ) -> str:
     if policy.location is None:
         return ""
@@ -213,13 +217,14 @@ def _elsewhere(
 
 
 def _places(
-    place: str, backend: RegisteredBackend, capacity: Capacity | None
+    place: str, backend: RegisteredBackend, capacity: InstanceCapacity | None
 ) -> frozenset[str | None]:
     """Return where machines of an instance are: by its record, else by its inventory."""
     recorded = getattr(backend.record.location, place, None)
     if recorded is not None or capacity is None:
         return frozenset({recorded})
-    return frozenset(getattr(shape.location, place, None) for shape in capacity.shapes)
+    found = {getattr(shape.location, place, None) for shape in capacity.shapes}
+    return frozenset(found if capacity.is_complete else {*found, None})
 
 
 def _too_expensive(policy: PlacementPolicySpec, cost: Decimal | None) -> str:
@@ -279,10 +284,10 @@ def _score(
                 return (True, Decimal(0)), "price unknown"
             return (False, cost), f"{_money(cost)} {policy.currency}/h"
         case PlacementObjective.PERFORMANCE:
-            times = one.capacity.gangs(gang.pods) if one.capacity is not None else None
+            times = one.capacity.gangs(gang.pods, gang.unit) if one.capacity is not None else None
             if times is None:
-                return (True, Fraction(0)), "capacity unknown"
-            return (False, -times), f"holds the gang {float(times):.3g} times"
+                return (True, 0), "capacity unknown"
+            return (False, -times), f"holds the gang {times / gang.unit:.3g} times"
         case PlacementObjective.LOCALITY:
             return _distance(one.backend, anchor)
         case _:

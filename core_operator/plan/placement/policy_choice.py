@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from core_operator.plan.placement.backends import Choice, RegisteredBackend, scheduler_name
-from core_operator.plan.placement.candidates import Ranking, Why
+from core_operator.plan.placement.candidates import Ranking, Why, matches
 from shared_api import names
-from shared_api.models import PlacementPolicySpec, PodCliqueSet
+from shared_api.models import (
+    BackendSelector,
+    PlacementPolicySpec,
+    PodCliqueSet,
+)
 
 _LISTED = 8
 
@@ -45,9 +49,12 @@ def policy_choice(  # noqa: PLR0913 - what a choice is made of
 ) -> Choice:
     """Return the choice of a gang with this backend; `following` is what happens next."""
     by = f"PlacementPolicy '{policy.name}'"
+    unmatched = _listed(_unmatched(policy, backends))
     if backend is None:
         passed = _listed(f"{one.name}: {one.text}" for one in ranking.passed_over) or "none"
-        text = f"{by} leaves no backend. Change it, or add an instance. Passed over: {passed}"
+        text = f"{by} leaves no backend. Change it, or add an instance."
+        text += f" No backend matches {unmatched}." if unmatched else ""
+        text += f" Passed over: {passed}"
         is_down = any(one.why is Why.DOWN for one in ranking.passed_over)
         reason = names.REASON_BACKEND_UNAVAILABLE if is_down else names.REASON_NO_CANDIDATE
         return _refused(pcs, None, reason, text)
@@ -66,7 +73,13 @@ def policy_choice(  # noqa: PLR0913 - what a choice is made of
     others = _listed(f"{o.name}: {o.text}" for o in ranking.candidates if o.name != backend)
     passed = _listed(f"{o.name}: {o.text}" for o in ranking.passed_over if o.name != backend)
     message = ", ".join(parts)
-    for label, text in (("", following), ("others: ", others), ("passed over: ", passed)):
+    more = (
+        ("", following),
+        ("no backend matches ", unmatched),
+        ("others: ", others),
+        ("passed over: ", passed),
+    )
+    for label, text in more:
         if text:
             message = f"{message}; {label}{text}"
     scheduler = scheduler_name(pcs, known)
@@ -91,7 +104,27 @@ def _refused(
     return Choice(backend, scheduler_name(pcs, known), ok=False, reason=reason, message=message)
 
 
-def _listed(texts: Iterable[str]) -> str:
-    found = list(texts)
+def _unmatched(policy: NamedPolicy, backends: Mapping[str, RegisteredBackend]) -> Iterable[str]:
+    """Return what the policy lists and no backend has: perhaps it is misspelled, or not installed."""
+    if policy.spec is None:
+        return ()
+    listed = policy.spec.candidates
+    # Avoiding a kind that is not installed is common; the name of one instance is not.
+    avoided = (one for one in listed.avoid if one.name is not None)
+    found = (
+        _described(one)
+        for one in (*listed.required, *listed.preferred, *avoided)
+        if not any(matches(one, backend) for backend in backends.values())
+    )
+    return dict.fromkeys(found)
+
+
+def _described(selector: BackendSelector) -> str:
+    given = [("name", selector.name), ("kind", selector.kind), *sorted(selector.labels.items())]
+    return " and ".join(f"{key} '{text}'" for key, text in given if text is not None)
+
+
+def _listed(entries: Iterable[str]) -> str:
+    found = list(entries)
     more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     return ", ".join(found[:_LISTED]) + more

@@ -46,7 +46,7 @@ class GroupPods:
         return sum(pod.is_ready or pod.has_succeeded for pod in self.live)
 
     def required(self, minimum: int) -> int:
-        """Return how many pods its scheduler must find capacity for, of a minimum in the PodClique.
+        """Return for how many pods of a PodClique's minimum the scheduler must find capacity now.
 
         Schedulers forget pods that ended. A pod that is replaced in a job that is partly done would
         wait for them, so it needs only the others.

@@ -30,7 +30,7 @@ _ARMED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class CliqueHealth:
     """The numbers of a PodClique's pods."""
 
     minimum: int
@@ -56,7 +56,7 @@ class Tolerance:
 
 
 def breach_conditions(
-    health: Health, tolerance: Tolerance, observation: Observation
+    health: CliqueHealth, tolerance: Tolerance, observation: Observation
 ) -> tuple[Condition, ...]:
     """Return MinAvailableBreached, and the countdown if one runs."""
     breached = _breached(health, tolerance, observation)
@@ -98,7 +98,7 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _breached(health: Health, tolerance: Tolerance, observation: Observation) -> Condition:
+def _breached(health: CliqueHealth, tolerance: Tolerance, observation: Observation) -> Condition:
     minimum = health.minimum
     kind = names.CONDITION_MIN_AVAILABLE_BREACHED
     if health.scheduled < minimum:
@@ -129,7 +129,7 @@ def _breached(health: Health, tolerance: Tolerance, observation: Observation) ->
     return observation.condition(kind, holds=holds, reason=reason, message=message)
 
 
-def _is_armed(health: Health, observation: Observation) -> bool:
+def _is_armed(health: CliqueHealth, observation: Observation) -> bool:
     if _is_terminated(observation):
         # Pods that are scheduled may be the terminated ones, whose deletion is not seen yet.
         return health.ready >= health.minimum

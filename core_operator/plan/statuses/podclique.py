@@ -14,7 +14,7 @@ from core_operator.plan.jobs.indexes import to_text
 from core_operator.plan.jobs.runs import SERVICE, Run
 from core_operator.plan.layout import naming
 from core_operator.plan.pods.pod_plan import owned_pods
-from core_operator.plan.statuses.breach import Health, Tolerance, breach_conditions
+from core_operator.plan.statuses.breach import CliqueHealth, Tolerance, breach_conditions
 from core_operator.plan.statuses.conditions import Availability, Observation, rendered
 from core_operator.plan.statuses.jobs import ended, ending_conditions
 from core_operator.plan.statuses.last_errors import last_errors
@@ -66,7 +66,7 @@ def podclique_status(
     counts = _count(live, own_hash, wanted or own_hash)
     before = podclique.status or PodCliqueStatus()
     observation = Observation(now, before.conditions, podclique.metadata.generation)
-    health = Health(
+    health = CliqueHealth(
         minimum=podclique.spec.minimum,
         ready=counts.ready,
         scheduled=counts.scheduled,

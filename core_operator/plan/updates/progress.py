@@ -197,8 +197,8 @@ def _with_progress(
         *(one.update_started_at for one in record.currently_updating),
     )
     since = max((since, *(one for one in begun if one is not None)))
-    told = {"updated_pods_count": updated, "last_progress_at": since}
-    return record.model_copy(update=told), since
+    fields = {"updated_pods_count": updated, "last_progress_at": since}
+    return record.model_copy(update=fields), since
 
 
 def _without_progress(record: PodCliqueSetUpdateProgress) -> PodCliqueSetUpdateProgress:
@@ -221,8 +221,8 @@ def _limits(pcs: PodCliqueSet) -> str:
             if one.rolling_update
         ),
     ]
-    told = ", ".join(f"{limit} of {name}" for name, limit in found)
-    return f"; at most {told} unavailable" if found else ""
+    listed = ", ".join(f"{limit} of {name}" for name, limit in found)
+    return f"; at most {listed} unavailable" if found else ""
 
 
 def _message(

@@ -29,7 +29,7 @@ from shared_api.truncation import without_middle
 HOLD = timedelta(seconds=10)
 """How long an instance may be down before a gated gang leaves it: a restart takes less."""
 SETTLE = timedelta(seconds=30)
-"""How long an instance that was down comes after the others."""
+"""How long an instance that was down is ordered after the others."""
 ATTEMPTS = 10
 """Attempts that are kept."""
 _MOST_TRIED = 64
@@ -145,7 +145,7 @@ def _failure(
         if passed.why is Why.DOWN:
             outcome = PlacementOutcome.AMBIGUOUS if released else PlacementOutcome.TRANSIENT
             return Refusal(outcome, passed.text)
-        # What a scheduler that has the gang lacks by now does not matter to it.
+        # A gang that the scheduler has stays, whatever capability the scheduler lacks by now.
         if passed.why is Why.FORBIDDEN or not released:
             return Refusal(PlacementOutcome.INVALID, passed.text)
     limit = _limit(policy)

@@ -77,8 +77,8 @@ class Connection(asyncio.BufferedProtocol):
     def is_quiet(self) -> bool:
         """Tell whether nothing has arrived since the last answer, processed by the loop or not.
 
-        Bytes that wait in the socket arrived before the next request was sent. That request would
-        read them as its own answer.
+        Bytes that wait in the socket belong to no request. The next request would read them as its
+        answer.
         """
         assert self._transport is not None
         if self._quiet is None:

@@ -118,7 +118,7 @@ def applied(into: type[W], by: str | None = None) -> type[Applied[W]]:
     return cast("type[Applied[W]]", type(f"Applied{into.__name__}", (Applied,), body))
 
 
-def was_taken(value: Watched, manager: str, owner: Owner) -> bool:
+def lost_its_owner(value: Watched, manager: str, owner: Owner) -> bool:
     """Tell whether this manager created an object for an owner that no longer controls it.
 
     Another client has replaced the owner references. Ours is still among them, no other owner

@@ -28,7 +28,7 @@ from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.unreadable import Unreadable
-from shared_api.runtime.applying.applied_fields import Applied, fingerprint, was_taken
+from shared_api.runtime.applying.applied_fields import Applied, fingerprint, lost_its_owner
 from shared_api.runtime.applying.last_applied import LastApplied
 from shared_api.runtime.applying.targets import Behalf, NotOurs, OwnershipConflict, Target, Written
 from shared_api.runtime.leading.fence import Fence, Unfenced, permitted
@@ -139,7 +139,7 @@ class Applier:
         """
         owner = behalf.owner
         if owner is None or not (
-            controller_of(seen) == owner or was_taken(seen, self._manager, owner)
+            controller_of(seen) == owner or lost_its_owner(seen, self._manager, owner)
         ):
             raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
         wanted = _wanted(target, manifest)

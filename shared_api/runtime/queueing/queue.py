@@ -2,9 +2,10 @@
 
 It owns when a key is reconciled and must not know what a key means. A key is in at most one state:
 *ready*, *waiting* for its time, or *processing*. A key that is added while it is processed becomes
-due when that ends. So no key is processed twice at once, and no add is lost. Of several adds the
-highest priority and the shortest delay win; `lanes` orders ready keys. Nothing polls. A closed
-queue, that of a standby, keeps keys for the next leader, but drops those whose objects are gone.
+due when that ends. So no key is processed twice at once, and no add is lost. If a key is added
+several times, the highest priority and the shortest delay win; `lanes` orders ready keys. Nothing
+polls. A closed queue, that of a standby, keeps keys for the next leader, but drops those whose
+objects are gone.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 Each success admits two more calls, up to a limit. A request that the server always refuses (quota,
 a broken template) is refused once, not a thousand times. After a failure no call begins, but
-running calls may finish: nobody knows whether a write that was cut off happened. An item is taken
+running calls may finish: after a cut it is unknown whether the write happened. An item is taken
 from the iterator only when its turn comes, so thousands of manifests are never in memory at once.
 """
 

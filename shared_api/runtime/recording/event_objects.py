@@ -55,7 +55,7 @@ class EventIdentity(NamedTuple):
         return self.regarding.namespace or "default"
 
 
-def say(
+def event_identity(
     regarding: Regarding, type_: EventType, reason: str, action: str, note: str
 ) -> EventIdentity:
     """Return the identity of an Event, with its fields shortened to the API's limits."""
@@ -65,30 +65,30 @@ def say(
     )
 
 
-def event_name(said: EventIdentity, first: datetime) -> str:
+def event_name(event: EventIdentity, first: datetime) -> str:
     """Return a name that is the same for every attempt to create the Event."""
-    return f"{said.regarding.name[:_NAME_CHARACTERS]}.{int(first.timestamp() * 1e6):x}"
+    return f"{event.regarding.name[:_NAME_CHARACTERS]}.{int(first.timestamp() * 1e6):x}"
 
 
-def event_manifest(said: EventIdentity, reporter: Reporter, first: datetime) -> dict[str, object]:
+def event_manifest(event: EventIdentity, reporter: Reporter, first: datetime) -> dict[str, object]:
     """Return the manifest of an Event that happened once."""
     return {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
-        "metadata": {"namespace": said.namespace, "name": event_name(said, first)},
+        "metadata": {"namespace": event.namespace, "name": event_name(event, first)},
         "eventTime": micro_time(first),
         "reportingController": reporter.controller,
         "reportingInstance": reporter.instance[:WORD_CHARACTERS],
-        "action": said.action,
-        "reason": said.reason,
-        "type": said.type,
-        "note": said.note,
+        "action": event.action,
+        "reason": event.reason,
+        "type": event.type,
+        "note": event.note,
         "regarding": {
-            "apiVersion": said.regarding.api_version,
-            "kind": said.regarding.kind,
-            "namespace": said.regarding.namespace,
-            "name": said.regarding.name,
-            "uid": said.regarding.uid,
+            "apiVersion": event.regarding.api_version,
+            "kind": event.regarding.kind,
+            "namespace": event.regarding.namespace,
+            "name": event.regarding.name,
+            "uid": event.regarding.uid,
         },
     }
 

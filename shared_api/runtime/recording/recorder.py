@@ -29,10 +29,10 @@ from shared_api.runtime.recording.event_objects import (
     EventType,
     Regarding,
     Reporter,
+    event_identity,
     event_manifest,
     event_name,
     event_series,
-    say,
 )
 from shared_api.runtime.telemetry.metrics import Telemetry
 
@@ -92,7 +92,7 @@ class Recorder:
         self._objects: OrderedDict[str, Budget] = OrderedDict()
         self._series: OrderedDict[EventIdentity, _Series] = OrderedDict()
         self._unsent: Queue[EventIdentity] = Queue(
-            lambda said: said.regarding.namespace,
+            lambda event: event.regarding.namespace,
             backoff=Backoff(base=0.5, cap=30.0),
             clock=clock,
         )
@@ -107,94 +107,94 @@ class Recorder:
         action: str = "Reconcile",
     ) -> None:
         """Queue an Event about an object; this never waits and never fails."""
-        said = say(regarding, type_, reason, action, note)
+        event = event_identity(regarding, type_, reason, action, note)
         now, at = self._clock.utc(), self._clock.monotonic()
-        series = self._series.get(said)
+        series = self._series.get(event)
         if series is not None and at - series.last_at < self._limits.forget:
             series.count += 1
             series.last, series.last_at = now, at
-            self._series.move_to_end(said)
-            self._unsent.add(said, delay=self._limits.refresh)
+            self._series.move_to_end(event)
+            self._unsent.add(event, delay=self._limits.refresh)
         elif sum(self._unsent.depth().values()) + self._unsent.waiting() >= self._limits.unsent:
             self._drop("dropped_full")
         elif not self._object_budget(regarding.uid).spend():
             self._drop("dropped_object_budget")
         else:
-            self._series[said] = _Series(now, now, at)
-            self._series.move_to_end(said)
+            self._series[event] = _Series(now, now, at)
+            self._series.move_to_end(event)
             if len(self._series) > self._limits.kept:
                 self._series.popitem(last=False)
-            self._unsent.add(said)
+            self._unsent.add(event)
 
     async def run(self) -> None:
         """Send the queued Events one after the other, until cancelled."""
         while True:
-            said = await self._unsent.get()
+            event = await self._unsent.get()
             try:
                 await asyncio.sleep(self._budget.wait())
                 self._budget.spend()
-                await self._send(said)
+                await self._send(event)
             except BaseException:
                 # Cancelled, possibly during the request: `flush` sends it again, by the same name.
-                self._unsent.add(said)
+                self._unsent.add(event)
                 raise
             finally:
-                self._unsent.done(said)
+                self._unsent.done(event)
 
     async def flush(self) -> None:
         """Send the queued Events that are due, such as before the process exits."""
-        while (said := self._unsent.take()) is not None:
+        while (event := self._unsent.take()) is not None:
             try:
-                await self._send(said)
+                await self._send(event)
             finally:
-                self._unsent.done(said)
+                self._unsent.done(event)
 
-    async def _send(self, said: EventIdentity) -> None:
-        series = self._series.get(said)
+    async def _send(self, event: EventIdentity) -> None:
+        series = self._series.get(event)
         if series is None:
             self._drop("dropped_forgotten")
             return
         try:
             async with asyncio.timeout(self._limits.request), permitted(self._fence):
-                await self._write(said, series)
+                await self._write(event, series)
         except (KubeError, TimeoutError, Fenced) as error:
-            self._failed(said, series, error)
+            self._failed(event, series, error)
         else:
             series.attempts = 0
-            self._unsent.forget(said)
+            self._unsent.forget(event)
             self._events.labels("sent").inc()
 
-    async def _write(self, said: EventIdentity, series: _Series) -> None:
+    async def _write(self, event: EventIdentity, series: _Series) -> None:
         if series.event:
             with contextlib.suppress(NotFound):
                 # The server deletes Events after an hour; a longer series needs a new Event.
                 await self._client.patch(
                     EVENTS,
                     series.event,
-                    said.namespace,
+                    event.namespace,
                     patch=Patch({"series": event_series(series.count, series.last)}),
                     field_manager=self._reporter.controller,
                 )
                 return
-        manifest = event_manifest(said, self._reporter, series.first)
+        manifest = event_manifest(event, self._reporter, series.first)
         if series.count > 1:
             manifest["series"] = event_series(series.count, series.last)
         with contextlib.suppress(AlreadyExists):
             await self._client.create(
                 EVENTS, manifest, field_manager=self._reporter.controller, into=PartialObject
             )
-        series.event = event_name(said, series.first)
+        series.event = event_name(event, series.first)
 
-    def _failed(self, said: EventIdentity, series: _Series, error: Exception) -> None:
+    def _failed(self, event: EventIdentity, series: _Series, error: Exception) -> None:
         series.attempts += 1
         verdict = classify(error) if isinstance(error, KubeError) else ErrorAction.RETRY
         if verdict is ErrorAction.RETRY and series.attempts < self._limits.attempts:
-            self._unsent.retry(said)
+            self._unsent.retry(event)
             return
-        self._unsent.forget(said)
-        self._series.pop(said, None)
+        self._unsent.forget(event)
+        self._series.pop(event, None)
         self._drop("dropped_refused")
-        log.debug("an event was dropped", reason=said.reason, error=str(error))
+        log.debug("an event was dropped", reason=event.reason, error=str(error))
 
     def _object_budget(self, uid: str) -> Budget:
         budget = self._objects.get(uid)

@@ -116,20 +116,3 @@ def enqueue_unreadable(
 def _seconds(delay: Delay, queue: Queue[ObjectKey]) -> float:
     """Return a delay as it is now."""
     return delay(len(queue)) if callable(delay) else delay
-
-
-def feed(
-    queue: Queue[ObjectKey],
-    cache: Cache[W],
-    keys: Keys[W],
-    *,
-    when: Predicate[W] = any_change,
-    urgent: Urgency[W] = urgency,
-    delay: float | Callable[[], float] = 0.0,
-) -> None:
-    """Add keys as `enqueue_changes` does; kept until every controller uses `Builder`."""
-    later: Delay = (lambda _: delay()) if callable(delay) else delay
-    enqueue_changes(queue, cache, keys, when=when, priority=urgent, delay=later)
-
-
-feed_overwritten = enqueue_overwritten

@@ -1,4 +1,4 @@
-"""Real Docker engines on this machine, each in a network namespace of its own.
+"""Real Docker and Podman engines on this machine, each in a network namespace of its own.
 
 Each engine has its own socket, data and process IDs in a temporary directory, and no bridge, so it
 changes no firewall rule of the machine. Its one image is made from busybox. Programs that are missing
@@ -24,6 +24,8 @@ PROGRAMS = {
     "ip": "iproute2",
     "nsenter": "util-linux",
     "busybox": "busybox-static",
+    "podman": "podman",
+    "runc": "runc",
 }
 """Each with the Debian package that has it."""
 _LINKS = ("sh", "sleep", "echo", "env", "true", "false", "cat")
@@ -70,14 +72,11 @@ class TestEngine:
         self._directory.mkdir(exist_ok=True)
         where = self._directory
         # `ip netns exec` would mount another /sys, in which no cgroup is found.
+        inside = ("nsenter", f"--net=/run/netns/{self._namespace}")
         with (where / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [
-                    *("nsenter", f"--net=/run/netns/{self._namespace}"),
-                    *("dockerd", "-H", self.url, "--data-root", f"{where}/data"),
-                    *("--exec-root", f"{where}/exec", "--pidfile", f"{where}/pid"),
-                    *("--bridge=none", "--iptables=false", "--live-restore"),
-                ],
+                [*inside, *self.command(where)],
+                env={**os.environ, **self.environment(where)},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -85,8 +84,21 @@ class TestEngine:
         until = time.monotonic() + _START_SECONDS
         while subprocess.run([*self._docker, "info"], capture_output=True, check=False).returncode:
             if time.monotonic() > until or self._process.poll() is not None:
-                raise RuntimeError(f"dockerd did not start: {(where / 'log').read_text()[-2000:]}")
+                raise RuntimeError(f"no engine: {(where / 'log').read_text()[-2000:]}")
             time.sleep(0.1)
+
+    def command(self, where: Path) -> list[str]:
+        """The engine as a foreground program."""
+        return [
+            *("dockerd", "-H", self.url, "--data-root", f"{where}/data"),
+            *("--exec-root", f"{where}/exec", "--pidfile", f"{where}/pid"),
+            *("--bridge=none", "--iptables=false", "--live-restore"),
+        ]
+
+    def environment(self, where: Path) -> dict[str, str]:
+        """What the engine gets beside the environment of the tests."""
+        del where
+        return {}
 
     def kill(self) -> None:
         """End the engine without warning; its containers go on."""
@@ -126,12 +138,39 @@ class TestEngine:
         return ("docker", "-H", self.url)
 
 
+class PodmanEngine(TestEngine):
+    """One `podman system service`, with the engine's API as Docker has it."""
+
+    __test__ = False
+
+    def command(self, where: Path) -> list[str]:
+        return [
+            *("podman", "--root", f"{where}/data", "--runroot", f"{where}/run"),
+            *("--tmpdir", f"{where}/tmp", "system", "service", "--time=0", self.url),
+        ]
+
+    def environment(self, where: Path) -> dict[str, str]:
+        # crun refuses hybrid cgroups, systemd may be absent, and limits cannot be raised everywhere.
+        (where / "containers.conf").write_text(_PODMAN)
+        return {"CONTAINERS_CONF": f"{where}/containers.conf"}
+
+
+_PODMAN = """\
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[containers]
+default_ulimits = ["nofile=20000:20000", "nproc=30000:30000"]
+"""
+
+
 class Engines:
     """Several engines; a context manager."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, kind: type[TestEngine] = TestEngine) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="dk-", ignore_cleanup_errors=True)
-        self.hosts = {name: TestEngine(Path(self._directory.name), name) for name in names}
+        self.hosts = {name: kind(Path(self._directory.name), name) for name in names}
 
     def __enter__(self) -> "Engines":
         require(PROGRAMS, print)

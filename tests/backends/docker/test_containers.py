@@ -2,13 +2,13 @@
 
 import pytest
 
+from backend_controllers.contract.remote.environment import expanded
 from backend_controllers.contract.remote.executor import GangTag
 from backend_controllers.docker.containers import (
     Grant,
     Origin,
     Slot,
     container_body,
-    expanded,
     held_by,
     unit_labels,
     unit_of,

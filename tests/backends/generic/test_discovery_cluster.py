@@ -15,7 +15,7 @@ from backend_controllers.contract.declaration import (
     Questions,
     Served,
 )
-from backend_controllers.generic.discovery import Discovery
+from backend_controllers.generic.discovery import Discovery, Found
 from backend_controllers.generic.kinds import BACKENDS
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
@@ -114,3 +114,34 @@ async def test_probes_tell_which_fields_the_server_keeps(client: Client) -> None
     assert "spec" in served.schemas[gangs]["properties"]  # type: ignore[operator]
     assert served.kubernetes.startswith("v1.")
     assert discovery.problem() is None
+
+
+async def test_a_service_shows_a_scheduler_that_has_no_api(
+    client: Client, core_cluster: Cluster, person: Onlooker
+) -> None:
+    name = f"sched-{person.namespace}"[:60]
+
+    def detect(served: Served, options: Options) -> Dialect | Absent:
+        there = "there" if name in served.services else "not there"
+        return Absent(there, "b", PodPreparationSpec(mode=PreparationMode.STATIC))
+
+    asked = Questions(services=(name,))
+    backend = Backend("seeks", ("seeks",), "example.com/seeks", asked, detect)
+    discovery = Discovery(client, backend, Options(), Telemetry())
+
+    async def until(known: Found | None, expected: str) -> Found:
+        found = await discovery.other_than(known)
+        assert isinstance(found.answer, Absent)
+        assert found.answer.missing == expected
+        return found
+
+    service = ("service", "clusterip", name, f"-n{person.namespace}", "--tcp=1")
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        seeking = group.create_task(discovery.run())
+        absent = await until(None, "not there")
+        await asyncio.to_thread(core_cluster.kubectl, "create", *service)
+        found = await until(absent, "there")
+        gone = ("delete", "service", name, f"-n{person.namespace}")
+        await asyncio.to_thread(core_cluster.kubectl, *gone)
+        await until(found, "not there")
+        seeking.cancel()

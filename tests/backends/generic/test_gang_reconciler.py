@@ -11,7 +11,7 @@ from backend_controllers.generic import gang_reconciler
 from backend_controllers.generic.caches import OWNER, BackendCaches
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.gang_reconciler import GangReconciler
-from backend_controllers.generic.gang_results import Stage
+from backend_controllers.generic.gang_results import GangStage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.settings import BackendSettings
@@ -82,7 +82,7 @@ async def test_a_gang_that_is_written_is_known_and_timed() -> None:
     assert await world.reconcile() is None
     result = world.results.get("gang")
     assert result is not None
-    assert result.stage is Stage.PROGRAMMED
+    assert result.stage is GangStage.PROGRAMMED
     assert world.timed() == 1
 
 
@@ -116,7 +116,7 @@ async def test_a_server_that_does_not_answer_is_told_of(monkeypatch: pytest.Monk
         await world.reconcile()
     result = world.results.get("gang")
     assert result is not None
-    assert result.stage is Stage.FAILED
+    assert result.stage is GangStage.FAILED
     assert "did not store the objects" in result.message
 
 

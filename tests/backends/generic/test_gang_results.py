@@ -11,7 +11,7 @@ from backend_controllers.generic.assembly import assemble
 from backend_controllers.generic.caches import GANG, BackendCaches, by_gang
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
-from backend_controllers.generic.gang_results import GangResult, GangResults, Stage
+from backend_controllers.generic.gang_results import GangResult, GangResults, GangStage
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.predicates import gang_needs_translation
 from backend_controllers.settings import BackendSettings
@@ -62,7 +62,7 @@ class World:
         self.caches.gangs.take(Changed(replace(value, metadata=replace(value.metadata, **stamped))))
         return self._is_needed
 
-    def program(self, stage: Stage = Stage.PROGRAMMED) -> None:
+    def program(self, stage: GangStage = GangStage.PROGRAMMED) -> None:
         translated = self.caches.gangs.get(BARE.metadata.key)
         assert translated is not None
         generation = translated.metadata.generation
@@ -132,8 +132,10 @@ def test_an_ungated_pod_has_its_gang_translated() -> None:
     assert world.show(REFERRING)
 
 
-@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.PROGRAMMED])
-def test_a_gang_that_is_not_programmed_is_translated(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    "stage", [stage for stage in GangStage if stage is not GangStage.PROGRAMMED]
+)
+def test_a_gang_that_is_not_programmed_is_translated(stage: GangStage) -> None:
     world = World()
     world.show(BARE)
     world.program(stage)
@@ -149,14 +151,14 @@ def test_a_gang_whose_last_change_was_not_written_yet_is_translated() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "sent"),
-    [({}, False), ({"generation": 2}, True), ({"stage": Stage.REPLACING}, True)],
+    [({}, False), ({"generation": 2}, True), ({"stage": GangStage.REPLACING}, True)],
     ids=["nothing", "generation", "stage"],
 )
 def test_only_another_result_is_sent(changes: dict[str, Any], sent: bool) -> None:
     results, received = GangResults(), list[ObservedPodGang]()
-    results.post(BARE, GangResult(Stage.PROGRAMMED, generation=1))
+    results.post(BARE, GangResult(GangStage.PROGRAMMED, generation=1))
     results.changed.subscribe(received.append)
-    results.post(BARE, GangResult(**{"stage": Stage.PROGRAMMED, "generation": 1, **changes}))
+    results.post(BARE, GangResult(**{"stage": GangStage.PROGRAMMED, "generation": 1, **changes}))
     assert received == ([BARE] if sent else [])
     results.forget("gang")
     assert results.get("gang") is None
@@ -172,7 +174,7 @@ def test_the_status_of_a_programmed_gang_is_written_before_those_of_events() -> 
     statuses = next(one for one in manager._controllers if one.name == "podgang-status")
     for name in ("x", "y"):
         statuses.queue.add(ObjectKey(NAMESPACE, name), priority=Priority.EVENT)
-    context.results.post(BARE, GangResult(Stage.PROGRAMMED, generation=1))
+    context.results.post(BARE, GangResult(GangStage.PROGRAMMED, generation=1))
     statuses.queue.reopen()
     assert statuses.queue.take() == BARE.metadata.key
     sources = {row.source.partition("[")[0] for row in statuses.watches}

@@ -7,10 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend_controllers.contract.inventory_rows import ObservedNode, rows_of
-from backend_controllers.generic.inventory import counts_differently
+from backend_controllers.generic.context import BackendContext
+from backend_controllers.generic.inventory import INTERVAL, InventoryPublisher, counts_differently
+from backend_controllers.generic.metrics import BackendMetrics
+from backend_controllers.settings import BackendSettings
 from shared_api.kube.compute_resources import to_kubernetes
-from shared_api.models import BackendInventorySpec
+from shared_api.kube.metadata import ObjectKey
+from shared_api.models import BackendInventory, BackendInventorySpec
 from shared_api.models.inventory import MAX_ROWS
+from shared_api.runtime.applying.applied_fields import Applied, applied
+from shared_api.runtime.clock import Clock
+from shared_api.runtime.reconciling.outcome import Result
+from shared_api.runtime.telemetry.metrics import Telemetry
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Changed
+from tests.backends.generic.flocks import Birds
+from tests.backends.generic.samples import applier_of
+from tests.runtime.writes import ScriptedClient
 
 GPUS = {"cpu": "63", "memory": "515000Mi", "nvidia.com/gpu": "8", "pods": "110"}
 
@@ -89,3 +102,60 @@ def test_whatever_nodes_report_the_rows_can_be_stored_and_count_every_node(
     spec = {"observedAt": "2026-01-01T00:00:00Z", "rows": rows}
     stored = BackendInventorySpec.model_validate(spec).model_dump_json(by_alias=True)
     assert BackendInventorySpec.model_validate_json(stored).rows == rows
+
+
+class World:
+    """A publisher with a clock that is moved by hand. What it writes comes back as an event."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.client = ScriptedClient()
+        self.nodes: Cache[ObservedNode] = Cache()
+        self._own: Cache[Applied[BackendInventory]] = Cache()
+        telemetry, birds = Telemetry(), Birds()
+        context = BackendContext(
+            birds.backend,
+            BackendSettings(),
+            self.client,
+            telemetry,
+            BackendMetrics(telemetry, birds.name),
+            clock=Clock(monotonic=lambda: self.now),
+        )
+        applier = applier_of(context)
+        self._publisher = InventoryPublisher(context, self.nodes, self._own, applier)
+        self._key = ObjectKey("", birds.name)
+
+    async def reconcile(self) -> Result | None:
+        before = len(self.client.writes)
+        result = await self._publisher.reconcile(self._key)
+        for version, write in enumerate(self.client.writes[before:], before + 1):
+            self._own.take(Changed(published(write.body, version)))
+        return result
+
+    def totals(self) -> list[int]:
+        return [sum(row["total"] for row in w.body["spec"]["rows"]) for w in self.client.writes]
+
+
+def published(body: Any, version: int) -> Applied[BackendInventory]:
+    metadata = {**body["metadata"], "uid": "u", "resourceVersion": str(version)}
+    text = msgspec.json.encode({**body, "metadata": metadata})
+    return applied(BackendInventory).model_validate_json(text)
+
+
+async def test_nodes_that_come_and_go_are_one_write_a_minute_and_none_at_rest() -> None:
+    world = World()
+    world.nodes.take(Changed(node("a")))
+    assert await world.reconcile() is None
+    for number in range(30):
+        world.nodes.take(Changed(node(f"n{number}")))
+        world.now += 1
+        result = await world.reconcile()
+        assert result is not None
+        assert result.requeue_after == INTERVAL - number - 1
+    assert world.totals() == [1]
+    world.now += INTERVAL
+    assert await world.reconcile() is None
+    assert world.totals() == [1, 31]
+    world.now += 10 * INTERVAL
+    assert await world.reconcile() is None
+    assert world.totals() == [1, 31], "nothing is written at rest"

@@ -10,8 +10,8 @@ from msgspec import structs
 from backend_controllers.contract.declaration import Report
 from backend_controllers.contract.pod_counts import count, failures_of
 from backend_controllers.generic.disruptions import Disruption
-from backend_controllers.generic.gang_results import GangResult, Stage
-from backend_controllers.generic.reports import GangReport, WriteUrgency, report, urgency
+from backend_controllers.generic.gang_results import GangResult, GangStage
+from backend_controllers.generic.reports import ReportedStatus, WriteUrgency, report, urgency
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import ContainerState, ContainerStatus, ContainerWaiting, Pod, PodStatus
 from shared_api.models import PodPatch, PodPreparation, PodSpecPatch, SchedulingGroup
@@ -19,7 +19,7 @@ from tests.backends.generic.samples import gang, pod
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
 LATER = datetime(2026, 5, 1, 13, 0, 0, tzinfo=UTC)
-DONE = GangResult(Stage.PROGRAMMED, generation=2)
+DONE = GangResult(GangStage.PROGRAMMED, generation=2)
 
 
 def told(
@@ -27,23 +27,23 @@ def told(
     words: Report | None = None,
     result: GangResult = DONE,
     about: ObservedPodGang | None = None,
-) -> GangReport:
+) -> ReportedStatus:
     about = about or gang(("a", 2, 2))
     return report(about, result, count(about, pods or []), words or Report())
 
 
-def after(said: GangReport) -> ObservedPodGang:
+def after(said: ReportedStatus) -> ObservedPodGang:
     """The gang once that was written."""
     return gang(("a", 2, 2), status=status_of(said))
 
 
-def status_of(said: GangReport, now: datetime = NOW) -> dict[str, Any]:
+def status_of(said: ReportedStatus, now: datetime = NOW) -> dict[str, Any]:
     status = said.manifest(gang(("a", 2, 2)), now)["status"]
     assert isinstance(status, dict)
     return status
 
 
-def conditions(said: GangReport) -> dict[str, tuple[str, str, str]]:
+def conditions(said: ReportedStatus) -> dict[str, tuple[str, str, str]]:
     found = status_of(said)["conditions"]
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
 
@@ -80,8 +80,8 @@ def test_the_words_of_the_scheduler_follow_the_numbers() -> None:
 
 
 def test_the_first_stage_that_is_not_passed_is_repeated_for_kubectl_get() -> None:
-    refused = GangResult(Stage.UNSUPPORTED, generation=2, refusals=("x",))
-    rejected = GangResult(Stage.REJECTED, "m", generation=2)
+    refused = GangResult(GangStage.UNSUPPORTED, generation=2, refusals=("x",))
+    rejected = GangResult(GangStage.REJECTED, "m", generation=2)
     shown = [
         status_of(told(pods, result=result)).get("backendBlocker", {}).get("reason")
         for pods, result in (
@@ -119,14 +119,14 @@ def test_a_container_that_fails_is_named_with_its_image_and_a_pod() -> None:
 
 
 def test_a_gang_that_awaits_its_release_is_accepted_and_not_programmed() -> None:
-    waits = GangResult(Stage.AWAITING, "objects follow the release", generation=2)
+    waits = GangResult(GangStage.AWAITING, "objects follow the release", generation=2)
     said = conditions(told(result=waits))
     assert said["Accepted"] == ("True", "Accepted", "")
     assert said["Programmed"] == ("False", "Awaiting", "objects follow the release")
 
 
 def test_what_the_scheduler_cannot_do_is_listed() -> None:
-    refused = GangResult(Stage.UNSUPPORTED, generation=2, refusals=("one thing", "another"))
+    refused = GangResult(GangStage.UNSUPPORTED, generation=2, refusals=("one thing", "another"))
     said = conditions(told(result=refused))
     assert said["Accepted"] == (
         "False",
@@ -137,7 +137,7 @@ def test_what_the_scheduler_cannot_do_is_listed() -> None:
 
 
 def test_remarks_are_told_where_they_belong() -> None:
-    remarked = GangResult(Stage.PROGRAMMED, generation=2, remarks=("preferred rack",))
+    remarked = GangResult(GangStage.PROGRAMMED, generation=2, remarks=("preferred rack",))
     said = conditions(told(words=Report(remarks=("two writers",)), result=remarked))
     assert said["Accepted"][2] == "not applied: preferred rack"
     assert said["Programmed"][2] == "two writers"
@@ -162,7 +162,9 @@ def test_a_condition_is_dated_from_when_its_status_flipped() -> None:
 
 
 def test_preparations_and_scores_are_part_of_the_status() -> None:
-    prepared = GangResult(Stage.PROGRAMMED, generation=2, preparations=(PodPreparation(name="a"),))
+    prepared = GangResult(
+        GangStage.PROGRAMMED, generation=2, preparations=(PodPreparation(name="a"),)
+    )
     said = told(PLACED, Report(placement_score=0.5), result=prepared)
     assert status_of(said)["podPreparations"] == [{"name": "a"}]
     assert status_of(said)["placementScore"] == 0.5
@@ -228,18 +230,18 @@ def test_the_date_of_a_status_that_stays_is_taken_over_as_it_was_written() -> No
         (told(words=FITS_2), told([pod("a-0")], FITS_4), WriteUrgency.MESSAGE),
         (told(words=FITS_2), told([pod("a-0")], FITS_2), WriteUrgency.LATER),
         (told(PLACED), told(PLACED, Report(placement_score=0.5)), WriteUrgency.LATER),
-        (told(), told(result=GangResult(Stage.PROGRAMMED, generation=3)), WriteUrgency.NOTHING),
+        (told(), told(result=GangResult(GangStage.PROGRAMMED, generation=3)), WriteUrgency.NOTHING),
         (
             told(RUNS),
-            told(RUNS, result=GangResult(Stage.PROGRAMMED, generation=3)),
+            told(RUNS, result=GangResult(GangStage.PROGRAMMED, generation=3)),
             WriteUrgency.LATER,
         ),
-        (told(), told(result=GangResult(Stage.REPLACING, generation=2)), WriteUrgency.SOON),
+        (told(), told(result=GangResult(GangStage.REPLACING, generation=2)), WriteUrgency.SOON),
         (told(PLACED), told(PLACED, Report(disruption="by w-1")), WriteUrgency.NOW),
     ],
 )
 def test_only_what_flips_is_said_at_once(
-    said: GangReport, then: GangReport, soon: WriteUrgency
+    said: ReportedStatus, then: ReportedStatus, soon: WriteUrgency
 ) -> None:
     assert urgency(after(said).status, then) is soon
 

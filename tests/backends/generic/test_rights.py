@@ -41,7 +41,8 @@ class EverySchema(dict[tuple[str, str, str], Any]):
 def dialect(name: str) -> Dialect:
     """What a backend speaks in a cluster that serves everything."""
     backend = registry.find(name)
-    found = backend.detect(Served(EveryKind(), EverySchema()), backend.options())
+    served = Served(EveryKind(), EverySchema(), services=frozenset(backend.questions.services))
+    found = backend.detect(served, backend.options())
     assert isinstance(found, Dialect)
     return found
 
@@ -102,6 +103,8 @@ def test_what_is_declared_is_allowed(name: str) -> None:
     assert listed == set(asked.definitions)
     services = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService")
     assert bool(allowed(found, services)) == bool(asked.groups)
+    sought = [rule["resourceNames"] for rule in found if rule["resources"] == ["services"]]
+    assert sought == ([list(asked.services)] if asked.services else [])
 
 
 @pytest.mark.parametrize("name", sorted(registry.MODULES))

@@ -43,7 +43,7 @@ def is_for_kai(manifest: dict[str, Any]) -> bool:
 
 def test_the_samples_name_their_queue_on_cliques_alone() -> None:
     found = [*manifests("workloads", "PodCliqueSet"), *manifests("topology", "PodCliqueSet")]
-    assert len(found) == 29
+    assert len(found) == 30
     for manifest in filter(is_for_kai, found):
         assert QUEUE not in manifest["metadata"].get("labels", {})
         queues = {entry["labels"][QUEUE] for entry in manifest["spec"]["template"]["cliques"]}

@@ -3,7 +3,13 @@
 import pytest
 
 from backend_controllers.contract.cliques import CLIQUES
-from backend_controllers.contract.declaration import Dialect, Options, Served, gang_of_clique
+from backend_controllers.contract.declaration import (
+    Absent,
+    Dialect,
+    Options,
+    Served,
+    gang_of_clique,
+)
 from backend_controllers.contract.events import EVENTS
 from backend_controllers.yunikorn import BACKEND
 from backend_controllers.yunikorn.api import (
@@ -18,14 +24,30 @@ from shared_api.kube.resources import PODS
 from shared_api.models import MemberLost, PreparationMode, SurplusRelease
 from tests.backends.yunikorn.kit import NAMESPACE, clique, event, placeholder, pod
 
+INSTALLED = Served(services=frozenset(BACKEND.questions.services))
+
 
 def dialect() -> Dialect:
-    found = BACKEND.detect(Served(), YuniKornOptions())
+    found = BACKEND.detect(INSTALLED, YuniKornOptions())
     assert isinstance(found, Dialect)
     return found
 
 
-def test_it_is_spoken_whatever_the_cluster_serves() -> None:
+def test_without_its_service_it_is_absent_and_the_message_has_the_remedy() -> None:
+    found = BACKEND.detect(Served(), YuniKornOptions())
+    assert isinstance(found, Absent)
+    assert found.missing == "Service yunikorn-service in any namespace"
+    assert "assumeInstalled: true" in found.remedy
+    # Gangs that choose it then wait for it, with what they need, instead of being rejected.
+    assert found.capabilities == dialect().capabilities
+    assert found.preparation == dialect().preparation
+
+
+def test_an_option_asserts_that_it_is_installed() -> None:
+    assert isinstance(BACKEND.detect(Served(), YuniKornOptions(assume_installed=True)), Dialect)
+
+
+def test_there_is_one_dialect() -> None:
     assert dialect().name == "yunikorn.apache.org/task-groups"
     assert not dialect().writes
     assert dialect().preparation.mode is PreparationMode.PER_GANG

@@ -7,7 +7,7 @@ from backend_controllers.contract.declaration import Dialect, Served
 from backend_controllers.generic.caches import BackendCaches
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.gang_reconciler import GangReconciler
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.reports import _accepted
@@ -31,7 +31,9 @@ BAD = {"metadata": METADATA, "spec": {"podSpec": {"nodeSelector": {"gpu": True}}
 
 
 async def test_a_gang_names_the_clique_that_cannot_be_read_until_it_can() -> None:
-    dialect = BACKEND.detect(Served(), BACKEND.options())
+    dialect = BACKEND.detect(
+        Served(services=frozenset(BACKEND.questions.services)), BACKEND.options()
+    )
     assert isinstance(dialect, Dialect)
     telemetry = Telemetry()
     metrics = BackendMetrics(telemetry, "yunikorn")
@@ -63,4 +65,4 @@ async def test_a_gang_names_the_clique_that_cannot_be_read_until_it_can() -> Non
     read[CLIQUES].take(Changed(YunikornClique(metadata)))
     told = await result()
     assert told is not None
-    assert told.stage is Stage.PROGRAMMED
+    assert told.stage is GangStage.PROGRAMMED

@@ -1,4 +1,4 @@
-"""What wakes the reconciler of gangs, how soon, and what is no news to it."""
+"""Which changes reconcile a gang, how soon, and which do not."""
 
 from dataclasses import replace
 
@@ -12,6 +12,8 @@ from shared_api.kube.pods import Pod
 from shared_api.models import PodGang
 from tests.core.scene import GANG, Scene
 from tests.plan.pod_samples import BOUND, FAILED, GATE, GATED, READY, RELEASED, condition, going
+
+pytestmark = pytest.mark.usefixtures("handler_order")
 
 LATEST = 31.0
 

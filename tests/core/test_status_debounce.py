@@ -1,5 +1,7 @@
 """Which PodClique statuses are written at once while many others change, and which later."""
 
+import pytest
+
 from core_operator.controllers.statuses import PodCliqueStatusReconciler
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from shared_api import names
@@ -11,6 +13,8 @@ from shared_api.runtime.telemetry.metrics import Telemetry
 from tests.core.scene import Scene
 from tests.plan.pod_samples import CLIQUE, READY
 from tests.plan.samples import NAMESPACE
+
+pytestmark = pytest.mark.usefixtures("handler_order")
 
 KEY = ObjectKey(NAMESPACE, CLIQUE)
 

@@ -8,7 +8,7 @@ import pytest
 from backend_controllers.contract.declaration import Dialect, Report, Served
 from backend_controllers.generic.caches import GANG, OWNER, BackendCaches, by_gang
 from backend_controllers.generic.context import BackendContext
-from backend_controllers.generic.gang_results import GangResult, Stage
+from backend_controllers.generic.gang_results import GangResult, GangStage
 from backend_controllers.generic.lifetimes import Lifetimes
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.generic.status_reconciler import StatusReconciler
@@ -62,7 +62,7 @@ class World:
         )
         self._versions = iter(range(10, 1000))
         self._show(gang(("a", 2, 2)))
-        context.results.post(gang(("a", 2, 2)), GangResult(Stage.PROGRAMMED, generation=2))
+        context.results.post(gang(("a", 2, 2)), GangResult(GangStage.PROGRAMMED, generation=2))
 
     def _show(self, value: ObservedPodGang) -> None:
         version = str(next(self._versions))

@@ -1,4 +1,4 @@
-"""Which changes wake a controller, and which are no news to it."""
+"""Which changes reconcile a key, and which do not."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Lost pods are counted and gangs repaired on the books of one process: the one that leads."""
+"""Only the leader counts lost pods and the recoveries of gangs."""
 
 from dataclasses import fields, replace
 
@@ -18,6 +18,8 @@ from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.owners import by_controller
 from shared_api.runtime.watching.reflector import Changed, Removed
 from tests.core.kit import clique
+
+pytestmark = pytest.mark.usefixtures("handler_order")
 
 LOST, REPAIRED = "grove_pods_lost_total", "grove_gang_repair_seconds_count"
 READY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))

@@ -1,4 +1,4 @@
-"""What the writers of statuses are told soon, and what late."""
+"""Which changes reconcile a status soon, which later, and which not at all."""
 
 from functools import partial
 
@@ -9,6 +9,8 @@ from shared_api.kube.metadata import ObjectKey
 from tests.core.scene import Scene
 from tests.plan.pod_samples import BOUND, CLIQUE, GATED, READY
 from tests.plan.samples import NAMESPACE
+
+pytestmark = pytest.mark.usefixtures("handler_order")
 
 KEY = ObjectKey(NAMESPACE, CLIQUE)
 SOON, PROGRESS = 0.2, 1.0

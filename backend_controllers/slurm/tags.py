@@ -1,0 +1,124 @@
+"""What a job of ours says about itself: its comment and its name. Pure.
+
+The comment has the gang, its pods and one letter for each pod, and only this backend changes it: `.`
+waits, `g` go, `d` drop. The name starts as `namespace/gang#attempt`; the job's script appends what the
+pods do, `R` running or `E` ended with exit code, and restarts. So each field has one writer, and both
+fields are read by everyone who may list jobs. Slurm limits each to 1024 characters.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from backend_controllers.contract.remote.executor import GangTag
+
+MARK = "podgang1"
+MOST_PODS = 100
+"""Pods of one job; more do not fit into a comment."""
+WAIT, GO, DROP = ".", "g", "d"
+_DIGEST = 6
+_STATE = re.compile(r"^(?:(-)|R(\d+)|E(\d+)\.(\d+))(?:\*(\d+))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class JobTag:
+    """The comment of a job."""
+
+    cluster: str
+    backend: str
+    gang: GangTag
+    attempt: int
+    policies: str
+    """One letter for each pod: A(lways), O(nFailure), N(ever)."""
+    sizes: tuple[int, ...]
+    """Pods of each component of the job."""
+    digests: tuple[str, ...]
+    """Six characters for the UID of each pod."""
+    commands: str
+    """One letter for each pod."""
+
+    @property
+    def title(self) -> str:
+        """The name with which the job is submitted."""
+        return f"{self.gang.namespace}/{self.gang.name}#{self.attempt}"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether no pod was started."""
+        return set(self.commands) <= {WAIT, DROP}
+
+    def text(self) -> str:
+        """Return the comment."""
+        return " ".join(
+            (
+                *(MARK, self.cluster, self.backend, self.title, self.gang.uid),
+                *(self.policies, ",".join(map(str, self.sizes)), "".join(self.digests)),
+                self.commands,
+            )
+        )
+
+    def commanded(self, slots: Sequence[int], command: str) -> "JobTag":
+        """Return this tag with a command for some pods; a dropped pod stays dropped."""
+        chosen = set(slots)
+        letters = (
+            command if place in chosen and letter != DROP else letter
+            for place, letter in enumerate(self.commands)
+        )
+        return replace(self, commands="".join(letters))
+
+
+def tag_of(comment: str) -> JobTag | None:
+    """Return what a comment says; None for a foreign job."""
+    words = comment.split(" ")
+    if len(words) != 9 or words[0] != MARK:
+        return None
+    _, cluster, backend, title, uid, policies, sizes, digests, commands = words
+    path, _, attempt = title.rpartition("#")
+    namespace, _, gang = path.partition("/")
+    count = len(policies)
+    counts = sizes.split(",")
+    if (
+        not attempt.isdecimal()
+        or not all(size.isdecimal() for size in counts)
+        or len(digests) != count * _DIGEST
+        or len(commands) != count
+    ):
+        return None
+    cut = tuple(digests[place : place + _DIGEST] for place in range(0, len(digests), _DIGEST))
+    found = tuple(map(int, counts))
+    if sum(found) != count:
+        return None
+    tag = GangTag(namespace, gang, uid)
+    return JobTag(cluster, backend, tag, int(attempt), policies, found, cut, commands)
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """What a job's script says about one pod."""
+
+    exit_code: int | None = None
+    restarts: int = 0
+    has_begun: bool = True
+
+
+_NOTHING = PodReport(has_begun=False)
+
+
+def reports_of(name: str, count: int) -> tuple[PodReport, ...]:
+    """Return what the name of a job says about each pod."""
+    _, _, text = name.partition(" ")
+    found: list[PodReport] = []
+    for part in filter(None, text.split(",")):
+        match = _STATE.match(part)
+        if match is None:
+            break
+        waits, running, code, restarts, times = match.groups()
+        if waits:
+            report = _NOTHING
+        elif running is not None:
+            report = PodReport(None, int(running))
+        else:
+            report = PodReport(int(code), int(restarts))
+        found += [report] * min(int(times or 1), count)
+    found = found[:count]
+    return (*found, *[_NOTHING] * (count - len(found)))

@@ -1,0 +1,1 @@
+"""The slurm backend on a real Slurm."""

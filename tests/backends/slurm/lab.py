@@ -1,0 +1,274 @@
+"""A real Slurm on this machine: controller, four nodes, REST server and munge, all on loopback.
+
+Everything has its own ports and sockets and lives in a temporary directory; nothing in /etc is read or
+written. Nodes have more CPUs than the machine and GPUs that are only device files. Programs that are
+missing are installed on Debian; `missing` names what prevents that.
+"""
+
+import contextlib
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from local_cluster.container_node.machine import path_with_system_programs, require, why_not
+
+PROGRAMS = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "slurmrestd": "slurmrestd",
+    "squeue": "slurm-client",
+    "munged": "munge",
+    "/usr/lib/x86_64-linux-gnu/slurm-wlm/auth_jwt.so": "slurm-wlm-jwt-plugin",
+    "/usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so": "slurm-wlm-basic-plugins",
+}
+"""Each with the Debian package that has it."""
+NODES = ("n1", "n2", "n3", "n4")
+_START_SECONDS = 30.0
+
+_CONFIGURATION = """\
+ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+SlurmdUser=root
+AuthInfo=socket={run}/munge.sock
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key={secret}/jwt.key
+StateSaveLocation={top}/state
+SlurmdSpoolDir={top}/spool/%n
+SlurmctldPidFile={run}/slurmctld.pid
+SlurmdPidFile={run}/slurmd.%n.pid
+SlurmctldLogFile={top}/log/slurmctld.log
+SlurmdLogFile={top}/log/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+SlurmdTimeout=10
+MinJobAge=300
+KillWait=2
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=bf_interval=1,sched_min_interval=1
+TopologyPlugin=topology/tree
+GresTypes=gpu
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8 RealMemory=16000 \
+Gres=gpu:a100:4 Features=rack-a
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=8 RealMemory=16000 \
+Gres=gpu:a100:4 Features=rack-a
+NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[3]} CPUs=8 RealMemory=16000 \
+Gres=gpu:a100:4 Features=rack-b
+NodeName=n4 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[4]} CPUs=8 RealMemory=16000 \
+Features=rack-b,cpuonly
+PartitionName=gpu Nodes=n1,n2,n3 MaxTime=INFINITE State=UP
+PartitionName=cpu Nodes=n4 MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+_TOPOLOGY = """\
+SwitchName=rack-a Nodes=n1,n2
+SwitchName=rack-b Nodes=n3,n4
+SwitchName=spine Switches=rack-a,rack-b
+"""
+
+
+def missing() -> str:
+    """Return why no Slurm can be started here; empty if one can."""
+    return why_not(PROGRAMS)
+
+
+class SlurmLab:
+    """One Slurm; a context manager."""
+
+    def __init__(self) -> None:
+        self._temporary = tempfile.TemporaryDirectory(
+            prefix="slurm-", dir="/var/tmp", ignore_cleanup_errors=True
+        )
+        self.top = Path(self._temporary.name)
+        self.run, self.secret = self.top / "run", self.top / "secret"
+        self.logs = self.top / "tasks"
+        """What a shared file system is at a real site."""
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = _free_ports(6)
+
+    def __enter__(self) -> "SlurmLab":
+        require(PROGRAMS, print)
+        try:
+            self._prepare()
+            self._start_munge()
+            self.start("slurmctld")
+            for node in NODES:
+                self.start(node)
+            self.start("slurmrestd")
+            self._until("all nodes are idle", self._nodes_are_idle)
+            self._until("the REST server answers", self._rest_answers)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with contextlib.suppress(RuntimeError):
+            self.cancel_all()
+        for name in reversed(list(self._processes)):
+            self.thaw(name)
+            process = self._processes[name]
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._temporary.cleanup()
+
+    @property
+    def url(self) -> str:
+        """Address of the REST server."""
+        return f"http://127.0.0.1:{self._ports[5]}"
+
+    @property
+    def key_file(self) -> Path:
+        """Key with which tokens are signed."""
+        return self.secret / "jwt.key"
+
+    @property
+    def configuration(self) -> Path:
+        """The file that clients need."""
+        return self.top / "slurm.conf"
+
+    def start(self, name: str) -> None:
+        """Start the controller, the REST server or a node."""
+        configuration = str(self.configuration)
+        match name:
+            case "slurmctld":
+                command = ["slurmctld", "-D", "-f", configuration]
+            case "slurmrestd":
+                command = [
+                    *("slurmrestd", "-f", configuration, "-a", "rest_auth/jwt"),
+                    *("-s", "openapi/v0.0.38", f"127.0.0.1:{self._ports[5]}"),
+                ]
+            case node:
+                (self.top / "spool" / node).mkdir(parents=True, exist_ok=True)
+                command = ["slurmd", "-D", "-f", configuration, "-N", node]
+        # The REST server refuses to run as root.
+        user = pwd.getpwnam("slurm") if name == "slurmrestd" else None
+        with (self.top / "log" / f"{name}.out").open("ab") as output:
+            self._processes[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment({"SLURM_JWT": "daemon"} if user else {}),
+                user=user.pw_uid if user else None,
+                group=user.pw_gid if user else None,
+                extra_groups=[] if user else None,
+                start_new_session=True,
+            )
+
+    def kill(self, name: str) -> None:
+        """End a process without warning; what it started goes on."""
+        self._processes[name].kill()
+        self._processes[name].wait()
+
+    def freeze(self, name: str) -> None:
+        os.kill(self._processes[name].pid, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._processes[name].pid, signal.SIGCONT)
+
+    def client(self, *command: str) -> str:
+        """Call one of Slurm's own clients."""
+        done = subprocess.run(
+            command, env=self._environment({}), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr[-500:]}")
+        return done.stdout
+
+    def jobs(self) -> dict[str, str]:
+        """The states of jobs that have not ended, by ID."""
+        listed = self.client("squeue", "--noheader", "--format", "%i %T")
+        return dict(line.split(" ", 1) for line in listed.splitlines())
+
+    def cancel_all(self) -> None:
+        """Cancel all jobs, and wait until they are gone."""
+        self.client("scancel", "--user=root", "--full")
+        self._until("no job is left", lambda: not self.jobs())
+
+    def _prepare(self) -> None:
+        self.top.chmod(0o755)
+        for directory in (self.run, self.top / "state", self.top / "log", self.top / "gpu"):
+            directory.mkdir(parents=True)
+        self.logs.mkdir()
+        self.secret.mkdir(mode=0o700)
+        for name, size in (("munge.key", 1024), ("jwt.key", 32)):
+            (self.secret / name).write_bytes(os.urandom(size))
+            (self.secret / name).chmod(0o400)
+        for number in range(4):
+            os.mknod(self.top / "gpu" / f"g{number}", 0o020666, os.makedev(1, 3))
+        values = {
+            "host": socket.gethostname().split(".", 1)[0],
+            "ports": self._ports,
+            "top": self.top,
+            "run": self.run,
+            "secret": self.secret,
+        }
+        self.configuration.write_text(_CONFIGURATION.format(**values))
+        (self.top / "topology.conf").write_text(_TOPOLOGY)
+        (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        gpus = f"NodeName=n1,n2,n3 Name=gpu Type=a100 File={self.top}/gpu/g[0-3]\n"
+        (self.top / "gres.conf").write_text(gpus)
+
+    def _start_munge(self) -> None:
+        command = [
+            *("munged", "--foreground", f"--key-file={self.secret}/munge.key"),
+            *(f"--socket={self.run}/munge.sock", f"--pid-file={self.run}/munged.pid"),
+            *(f"--log-file={self.secret}/munged.log", f"--seed-file={self.secret}/seed"),
+        ]
+        with (self.top / "log" / "munged.out").open("ab") as output:
+            self._processes["munged"] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment({}),
+                start_new_session=True,
+            )
+        self._until("munged listens", (self.run / "munge.sock").exists)
+
+    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+        own = {"PATH": path_with_system_programs(), "SLURM_CONF": str(self.configuration)}
+        return {**os.environ, **own, **more}
+
+    def _nodes_are_idle(self) -> bool:
+        try:
+            listed = self.client("sinfo", "-h", "-N", "-p", "all", "-t", "idle", "-o", "%N")
+        except RuntimeError:
+            return False
+        return set(listed.split()) == set(NODES)
+
+    def _rest_answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self._ports[5])) == 0
+
+    def _until(self, what: str, holds: "object") -> None:
+        until = time.monotonic() + _START_SECONDS
+        while not holds():  # type: ignore[operator]
+            if time.monotonic() > until:
+                texts = [path.read_text()[-500:] for path in (self.top / "log").iterdir()]
+                raise RuntimeError(f"not in {_START_SECONDS:g} s: {what}: {texts}")
+            time.sleep(0.05)
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -1,0 +1,1 @@
+"""Rules about the source that no linter has, proven by reading it."""
