@@ -2,8 +2,7 @@
 
 Nodes are counted under what they have, where they are and which GPUs they have. Memory and storage
 are rounded up to 256 MiB, because equal machines differ by a few pages; the scheduler decides by the
-exact numbers. A node that takes no new pods is not counted, nor is one that stands for the far side
-of a backend.
+exact numbers. A node that takes no new pods is not counted.
 """
 
 import math
@@ -13,7 +12,6 @@ from fractions import Fraction
 
 import msgspec
 
-from shared_api import names
 from shared_api.kube.compute_resources import from_kubernetes, location_of
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.quantities import parsed
@@ -62,9 +60,7 @@ Kind = tuple[tuple[tuple[str, Fraction], ...], tuple[tuple[str, str], ...]]
 def kind_of(node: ObservedNode, selector: Mapping[str, str]) -> Kind | None:
     """Return what a node is counted under; None if it is not counted."""
     labels = node.metadata.labels
-    if node.spec.unschedulable or names.LABEL_SCHEDULER_BACKEND in labels:
-        return None
-    if any(labels.get(key) != text for key, text in selector.items()):
+    if node.spec.unschedulable or any(labels.get(key) != text for key, text in selector.items()):
         return None
     amounts = []
     for name, text in sorted(node.status.allocatable.items()):

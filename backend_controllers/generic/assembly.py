@@ -54,8 +54,7 @@ def assemble(
 ) -> None:
     """Add the controllers for what discovery found to a manager."""
     manager.add(_registration(context, manager, found))
-    # The machines of a far side are not nodes of this cluster.
-    if context.settings.inventory.enabled and context.backend.executor is None:
+    if context.settings.inventory.enabled:
         manager.add(_inventory(context, manager))
     if isinstance(found.answer, Dialect):
         caches = watch_all(manager, context.backend, found.answer)

@@ -35,7 +35,7 @@ What follows is done by core and by the code that all backends share, so it does
 
 _YES = "yes"
 _IN_CLUSTER = "nodes, by allocatable resources"
-_FAR = "none: sizes are unknown"
+_FAR = "hosts, by allocatable resources"
 _BY_TIMEOUT = "after `admissionTimeout`"
 _AT_ONCE = "at once (`NoCapacity`)"
 

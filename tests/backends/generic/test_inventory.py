@@ -11,7 +11,6 @@ from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.inventory import INTERVAL, InventoryPublisher, counts_differently
 from backend_controllers.generic.metrics import BackendMetrics
 from backend_controllers.settings import BackendSettings
-from shared_api import names
 from shared_api.kube.compute_resources import to_kubernetes
 from shared_api.kube.metadata import ObjectKey
 from shared_api.models import BackendInventory, BackendInventorySpec
@@ -67,12 +66,6 @@ def test_machines_that_differ_by_a_few_pages_are_one_row() -> None:
 def test_nodes_that_are_cordoned_or_of_another_pool_are_not_counted() -> None:
     nodes = [node("a", pool="x"), node("b", pool="y"), node("c", pool="x", unschedulable=True)]
     rows, _ = rows_of(nodes, {"pool": "x"})
-    assert [row.total for row in rows] == [1]
-
-
-def test_a_node_that_stands_for_a_far_side_is_no_machine_of_the_cluster() -> None:
-    virtual = node("docker", **{names.LABEL_SCHEDULER_BACKEND: "docker"})
-    rows, _ = rows_of([node("a"), virtual], {})
     assert [row.total for row in rows] == [1]
 
 
