@@ -1,6 +1,6 @@
 """Adds the controllers of a far side to the process of a backend."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from backend_controllers.contract.remote.api import REMOTE_GANGS, RemotePod
 from backend_controllers.contract.remote.executor import Executor
@@ -36,14 +36,26 @@ def attach(
     manager: Manager,
     caches: BackendCaches,
     executor: Executor,
-    logs: LogAddress | None = None,
 ) -> None:
     """Add an executor and its controllers to a manager."""
     manager.follow("far side", executor.run, executor.wait_synced, lambda: None)
     backend = context.backend.name
     pods = manager.watch(Source(PODS, RemotePod, selector=served_by(backend)), {GANG: by_gang})
     manager.add(_gangs(context, caches, executor, pods))
-    manager.add(_node(context, manager, executor, logs))
+    manager.add(_node(context, manager, executor, _logs(context, manager, executor, pods)))
+
+
+def _logs(
+    context: BackendContext, manager: Manager, executor: Executor, pods: Cache[RemotePod]
+) -> Callable[[], LogAddress | None]:
+    if not context.settings.logs.enabled:
+        return lambda: None
+    # Only a process with a far side needs certificates.
+    from backend_controllers.remote.kubelet_endpoint import KubeletEndpoint
+
+    endpoint = KubeletEndpoint(context, context.settings.logs, executor, pods)
+    manager.follow("kubectl logs", endpoint.run, endpoint.wait_tried, lambda: None)
+    return endpoint.address
 
 
 def _gangs(
@@ -67,7 +79,10 @@ def _gangs(
 
 
 def _node(
-    context: BackendContext, manager: Manager, executor: Executor, logs: LogAddress | None
+    context: BackendContext,
+    manager: Manager,
+    executor: Executor,
+    logs: Callable[[], LogAddress | None],
 ) -> Controller:
     name = context.backend.name
     kept = applied(VirtualNodeObject, context.field_manager)
