@@ -36,6 +36,11 @@ ENV_RANK = "GROVE_PODGANG_RANK"
 ENV_SIZE = "GROVE_PODGANG_SIZE"
 ENV_ADDRESSES = "GROVE_PODGANG_ADDRESSES"
 
+RESTRICTIONS = frozenset(
+    {"runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "capabilities"}
+)
+"""Fields of a securityContext that an engine enforces."""
+
 Json = dict[str, object]
 _REFERENCE = re.compile(r"\$?\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
 _RESTART = {"Always": "unless-stopped", "OnFailure": "on-failure", "Never": "no"}
@@ -80,6 +85,14 @@ class Slot:
     network_name: str = ""
 
 
+def image_refusal(image: str, prefixes: Sequence[str]) -> str:
+    """Return why an image may not run; empty if it may."""
+    if any(image.startswith(prefix) for prefix in prefixes):
+        return ""
+    allowed = ", ".join(prefixes) or "none; set options.imagePrefixes"
+    return f"'{image}' is not allowed (allowed prefixes: {allowed})"
+
+
 def container_name(pod: RemotePod) -> str:
     """Return the name of a pod's container; the engine refuses a second one of this name."""
     return f"podgang-{pod.metadata.uid}"
@@ -98,6 +111,8 @@ def container_body(
         "SecurityOpt": ["no-new-privileges"],
         "NanoCpus": demand.requests.get("cpu", 0) * 1_000_000,
         "Memory": demand.requests.get("memory", 0),
+        "ReadonlyRootfs": container.security_context.read_only_root_filesystem,
+        "CapDrop": list(container.security_context.capabilities.drop),
     }
     if slot.devices:
         host["DeviceRequests"] = [
@@ -114,6 +129,8 @@ def container_body(
         body["Entrypoint"] = [expanded(part, variables) for part in container.command]
     if container.args:
         body["Cmd"] = [expanded(part, variables) for part in container.args]
+    if user := _user(pod):
+        body["User"] = user
     if container.working_dir:
         body["WorkingDir"] = container.working_dir
     if slot.network is GangNetwork.BRIDGE:
@@ -123,6 +140,16 @@ def container_body(
             "EndpointsConfig": {slot.network_name: {"Aliases": [name, pod.metadata.name]}}
         }
     return body
+
+
+def _user(pod: RemotePod) -> str:
+    """Return user and group as the engine takes them; empty for those of the image."""
+    own, shared = pod.spec.containers[0].security_context, pod.spec.security_context
+    user = shared.run_as_user if own.run_as_user is None else own.run_as_user
+    group = shared.run_as_group if own.run_as_group is None else own.run_as_group
+    if group is None:
+        return "" if user is None else str(user)
+    return f"{0 if user is None else user}:{group}"
 
 
 @dataclass(frozen=True, slots=True)

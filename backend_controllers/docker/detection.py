@@ -24,6 +24,7 @@ from backend_controllers.contract.remote.executor import Executor
 from backend_controllers.contract.remote.preparation import preparation
 from backend_controllers.contract.remote.translation import RemoteTranslator
 from backend_controllers.contract.remote.unsupported import unsupported
+from backend_controllers.docker.containers import RESTRICTIONS, image_refusal
 from backend_controllers.docker.options import DockerOptions
 from shared_api import names
 
@@ -66,13 +67,12 @@ def executor(options: Options, backend: str) -> Executor:
 
 
 def _refusals(prefixes: Sequence[str], template: Mapping[str, object]) -> Iterator[str]:
-    yield from unsupported(template)
+    yield from unsupported(template, RESTRICTIONS)
     containers = template.get("containers")
     for place, container in enumerate(containers if isinstance(containers, Sequence) else ()):
         image = container.get("image") if isinstance(container, Mapping) else None
-        if not any(str(image or "").startswith(prefix) for prefix in prefixes):
-            allowed = ", ".join(prefixes) or "none; set options.imagePrefixes"
-            yield f"podSpec.containers[{place}].image: '{image}' is not allowed (allowed prefixes: {allowed})"
+        if refusal := image_refusal(str(image or ""), prefixes):
+            yield f"podSpec.containers[{place}].image: {refusal}"
 
 
 BACKEND = Backend(
