@@ -135,8 +135,15 @@ class SlurmExecutor:
     def logs(self, unit: RemoteUnit, options: LogOptions) -> AsyncIterator[bytes]:
         """The output of a unit, from the spool directory."""
         job, slot = slot_of(unit)
-        ended = unit.finished_at != "" or unit.exit_code is not None
-        return pieces(self._options.spool_mount, f"{job}.{slot}.log", options, ended=ended)
+        gang = ObjectKey(unit.tag.namespace, unit.tag.name)
+
+        def is_running() -> bool:
+            return any(
+                found.external_id == unit.external_id and found.exit_code is None
+                for found in self._watch.units(gang)
+            )
+
+        return pieces(self._options.spool_mount, f"{job}.{slot}.log", options, is_running)
 
     def _by_job(self, units: Iterable[RemoteUnit]) -> list[tuple[SlurmJob, list[int]]]:
         found: dict[int, list[int]] = {}
@@ -173,9 +180,9 @@ class SlurmExecutor:
             order.attempt,
             "".join(policy_letter(pod) for pod in plan.pods),
             tuple(one.pods for one in plan.components),
-            tuple(pod_digest(pod.metadata.uid) for pod in plan.pods),
+            tuple(f"{pod.metadata.name}:{pod.metadata.uid}" for pod in plan.pods),
             WAIT * len(plan.pods),
-        )
+        ).shortened()
         names = {key.rpartition(":")[2]: name for key, (name, _) in self._pods.items()}
         known = addresses_of(jobs, names)
         setting = Setting(tag.title, order.grant_seconds, order.ranks, known)
@@ -190,6 +197,7 @@ class SlurmExecutor:
             self._options.working_directory,
         )
         self._uncertain.add(gang)
+        sent_at = self._clock.utc()
         try:
             number = await self.client.submit(submission)
         except ExecutorError as error:
@@ -201,10 +209,12 @@ class SlurmExecutor:
         self._uncertain.discard(gang)
         self._reserving.add(number)
         try:
-            return await self._appeared(number)
+            job = await self._appeared(number)
         except BaseException:
             self._reserving.discard(number)
             raise
+        self._watch.compare_clocks(sent_at, job.parts[0].submitted)
+        return job
 
     async def _appeared(self, number: int) -> SlurmJob:
         """Wait until a job that was submitted is listed."""
@@ -262,25 +272,37 @@ class SlurmExecutor:
         with self._expecting():
             for job in jobs:
                 async with self._deadline(Outcome.AMBIGUOUS, f"job {job.id} does not end"):
-                    while (found := self._watch.jobs.get(job.id)) and not found.has_ended:
+                    while self._watch.has_left(job):
                         await self._watch.next_poll()
                 self._watch.forget(job)
 
     async def _cancel_forgotten(self) -> None:
         """Cancel jobs that wait for nodes and that no call of this process waits for.
 
-        They are left by a process that ended, or Slurm requeued them: nobody would start them.
+        They are left by a process that ended, or Slurm requeued them: nobody would start them. A gang
+        that is wanted adopts its job before that.
         """
         await self.wait_synced()
+        seen: dict[int, float] = {}
         while True:
-            for job in list(self._watch.jobs.values()):
-                is_ours = job.is_waiting and job.id not in self._reserving
-                key = ObjectKey(job.tag.gang.namespace, job.tag.gang.name)
-                if is_ours and key not in self._uncertain and not self._watch.problem:
-                    log.info("cancelling a job that nobody waits for", job=job.id, gang=str(key))
-                    with contextlib.suppress(ExecutorError):
-                        await self.client.cancel(job.id, self._user_of(job))
+            now = self._clock.monotonic()
+            waiting = [
+                job
+                for job in self._watch.jobs.values()
+                if job.is_waiting and job.id not in self._reserving
+            ]
+            seen = {job.id: seen.get(job.id, now) for job in waiting}
+            for job in waiting:
+                if now - seen[job.id] >= self._options.reserve_seconds:
+                    await self._cancel_quietly(job)
             await asyncio.sleep(self._options.idle_poll_seconds)
+
+    async def _cancel_quietly(self, job: SlurmJob) -> None:
+        log.info("cancelling a job that nobody waits for", job=job.id, gang=job.tag.title)
+        try:
+            await self.client.cancel(job.id, self._user_of(job))
+        except ExecutorError as error:
+            log.warning("cannot cancel a job", job=job.id, error=str(error))
 
     def _user_of(self, job: SlurmJob) -> str:
         return job.parts[0].user or self._options.user

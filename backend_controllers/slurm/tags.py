@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from backend_controllers.contract.remote.executor import GangTag
+from backend_controllers.contract.remote.executor import GangTag, pod_digest, unresolved
 
 MARK = "podgang1"
 MOST_PODS = 100
 """Pods of one job; more do not fit into a comment."""
 WAIT, GO, DROP = ".", "g", "d"
-_DIGEST = 6
+_LONGEST = 1000
 _STATE = re.compile(r"^(?:(-)|R(\d+)|E(\d+)\.(\d+))(?:\*(\d+))?$")
 
 
@@ -32,8 +32,8 @@ class JobTag:
     """One letter for each pod: A(lways), O(nFailure), N(ever)."""
     sizes: tuple[int, ...]
     """Pods of each component of the job."""
-    digests: tuple[str, ...]
-    """Six characters for the UID of each pod."""
+    pods: tuple[str, ...]
+    """Name and UID of each pod with a colon, or only a digest of the UID where that is too long."""
     commands: str
     """One letter for each pod."""
 
@@ -47,15 +47,34 @@ class JobTag:
         """Tell whether no pod was started."""
         return set(self.commands) <= {WAIT, DROP}
 
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Six characters for the UID of each pod."""
+        return tuple(
+            pod_digest(uid) if colon else name
+            for name, colon, uid in (pod.partition(":") for pod in self.pods)
+        )
+
+    def identity(self, slot: int) -> tuple[str, str]:
+        """Return name and UID of a pod, or what stands for them."""
+        name, colon, uid = self.pods[slot].partition(":")
+        return (name, uid) if colon else ("", unresolved(name))
+
     def text(self) -> str:
         """Return the comment."""
         return " ".join(
             (
                 *(MARK, self.cluster, self.backend, self.title, self.gang.uid),
-                *(self.policies, ",".join(map(str, self.sizes)), "".join(self.digests)),
+                *(self.policies, ",".join(map(str, self.sizes)), ",".join(self.pods)),
                 self.commands,
             )
         )
+
+    def shortened(self) -> "JobTag":
+        """Return this tag with digests instead of names if its text is too long for a comment."""
+        if len(self.text()) <= _LONGEST:
+            return self
+        return replace(self, pods=self.digests)
 
     def commanded(self, slots: Sequence[int], command: str) -> "JobTag":
         """Return this tag with a command for some pods; a dropped pod stays dropped."""
@@ -72,24 +91,23 @@ def tag_of(comment: str) -> JobTag | None:
     words = comment.split(" ")
     if len(words) != 9 or words[0] != MARK:
         return None
-    _, cluster, backend, title, uid, policies, sizes, digests, commands = words
+    _, cluster, backend, title, uid, policies, sizes, listed, commands = words
     path, _, attempt = title.rpartition("#")
     namespace, _, gang = path.partition("/")
     count = len(policies)
-    counts = sizes.split(",")
+    counts, pods = sizes.split(","), tuple(listed.split(","))
     if (
         not attempt.isdecimal()
         or not all(size.isdecimal() for size in counts)
-        or len(digests) != count * _DIGEST
+        or len(pods) != count
         or len(commands) != count
     ):
         return None
-    cut = tuple(digests[place : place + _DIGEST] for place in range(0, len(digests), _DIGEST))
     found = tuple(map(int, counts))
     if sum(found) != count:
         return None
     tag = GangTag(namespace, gang, uid)
-    return JobTag(cluster, backend, tag, int(attempt), policies, found, cut, commands)
+    return JobTag(cluster, backend, tag, int(attempt), policies, found, pods, commands)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend_controllers.contract.remote.executor import RemoteUnit, unresolved
+from backend_controllers.contract.remote.executor import RemoteUnit
 from backend_controllers.slurm.dialects import JobRecord, NodeRecord
 from backend_controllers.slurm.hostlists import hosts_of
 from backend_controllers.slurm.script import EXPIRED
@@ -143,8 +143,7 @@ def _unit(
     part = job.parts[0]
     return RemoteUnit(
         job.tag.gang,
-        "",
-        unresolved(job.tag.digests[slot]),
+        *job.tag.identity(slot),
         host,
         f"{job.id}.{slot}",
         state,
