@@ -30,9 +30,9 @@ from backend_controllers.slurm.mapping import JobPlan, planned, shortage
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.script import Setting, policy_letter, script_of
 from backend_controllers.slurm.spool import pieces
-from backend_controllers.slurm.tags import DROP, GO, WAIT, JobTag
+from backend_controllers.slurm.tags import WAIT, JobTag
 from backend_controllers.slurm.tokens import Tokens
-from backend_controllers.slurm.units import SlurmJob, live_slots, slot_of, used_nodes
+from backend_controllers.slurm.units import SlurmJob, slot_of, used_nodes
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.watching.channel import Channel
@@ -114,7 +114,7 @@ class SlurmExecutor:
         """Let the scripts of these units start them."""
         for job, slots in self._by_job(units):
             if any(job.tag.commands[slot] == WAIT for slot in slots):
-                await self._command(job, slots, GO)
+                await self._comment(job, job.tag.started(slots))
 
     async def release(self, units: tuple[RemoteUnit, ...], grace_seconds: int = 0) -> None:
         """Cancel the jobs of these units, or drop single pods from a job that goes on."""
@@ -123,13 +123,13 @@ class SlurmExecutor:
             raise ExecutorError(Outcome.TRANSIENT, f"Slurm: {self._watch.problem}")
         cancelled: list[SlurmJob] = []
         for job, slots in self._by_job(units):
-            if job.has_ended:
+            if job.is_over:
                 self._watch.forget(job)
-            elif live_slots(job) <= set(slots):
+            elif job.was_requeued or job.tag.live <= set(slots):
                 await self.client.cancel(job.id, self._user_of(job))
                 cancelled.append(job)
-            elif any(job.tag.commands[slot] != DROP for slot in slots):
-                await self._command(job, slots, DROP)
+            elif job.tag.live & set(slots):
+                await self._comment(job, job.tag.dropped(slots))
         await self._until_ended(cancelled)
 
     def logs(self, unit: RemoteUnit, options: LogOptions) -> AsyncIterator[bytes]:
@@ -260,12 +260,11 @@ class SlurmExecutor:
         nodes = tuple(self._watch.nodes.values())
         return ExecutorError(Outcome.CAPACITY, shortage(plan.components, nodes, reason))
 
-    async def _command(self, job: SlurmJob, slots: list[int], command: str) -> None:
-        tag = job.tag.commanded(slots, command)
+    async def _comment(self, job: SlurmJob, tag: JobTag) -> None:
         text = tag.text()
         await self.client.comment(job.id, text, self._user_of(job))
         parts = tuple(replace(part, comment=text) for part in job.parts)
-        self._watch.show(SlurmJob(tag, parts))
+        self._watch.show(replace(job, tag=tag, parts=parts))
 
     async def _until_ended(self, jobs: list[SlurmJob]) -> None:
         """Wait until Slurm says that jobs are over."""
@@ -289,11 +288,12 @@ class SlurmExecutor:
             waiting = [
                 job
                 for job in self._watch.jobs.values()
-                if job.is_waiting and job.id not in self._reserving
+                if (job.is_waiting and job.id not in self._reserving)
+                or (job.was_requeued and not job.is_over)
             ]
             seen = {job.id: seen.get(job.id, now) for job in waiting}
             for job in waiting:
-                if now - seen[job.id] >= self._options.reserve_seconds:
+                if job.was_requeued or now - seen[job.id] >= self._options.reserve_seconds:
                     await self._cancel_quietly(job)
             await asyncio.sleep(self._options.idle_poll_seconds)
 

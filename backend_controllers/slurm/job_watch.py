@@ -132,7 +132,7 @@ class JobWatch:
     def has_left(self, job: SlurmJob) -> bool:
         """Tell whether anything of a job is left: the job itself, or processes on its nodes."""
         found = self.jobs.get(job.id)
-        if found is not None and not found.has_ended:
+        if found is not None and not found.is_over:
             return True
         hosts = (self.nodes.get(host) for host in job.hosts)
         return any(host is not None and host.is_completing for host in hosts)
@@ -190,7 +190,11 @@ class JobWatch:
         if records is None:
             return
         before = self.jobs
-        self.jobs = jobs_of(records, self._options.cluster, self._backend)
+        found = jobs_of(records, self._options.cluster, self._backend)
+        self.jobs = {
+            number: replace(job, last_hosts=before[number].hosts) if number in before else job
+            for number, job in found.items()
+        }
         self._gone &= self.jobs.keys()
         if before != self.jobs:
             self._nodes_at = -_NODES_SECONDS

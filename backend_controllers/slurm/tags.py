@@ -1,13 +1,13 @@
 """What a job of ours says about itself: its comment and its name. Pure.
 
 The comment has the gang, its pods and one letter for each pod, and only this backend changes it: `.`
-waits, `g` go, `d` drop. The name starts as `namespace/gang#attempt`; the job's script appends what the
+waits, `g` go, `d` dropped before its start, `x` to be ended. The name starts as `namespace/gang#attempt`; the job's script appends what the
 pods do, `R` running or `E` ended with exit code, and restarts. So each field has one writer, and both
 fields are read by everyone who may list jobs. Slurm limits each to 1024 characters.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend_controllers.contract.remote.executor import GangTag, pod_digest, unresolved
@@ -15,7 +15,8 @@ from backend_controllers.contract.remote.executor import GangTag, pod_digest, un
 MARK = "podgang1"
 MOST_PODS = 100
 """Pods of one job; more do not fit into a comment."""
-WAIT, GO, DROP = ".", "g", "d"
+WAIT, GO, DROP, END = ".", "g", "d", "x"
+_DROPPED = DROP + END
 _LONGEST = 1000
 _STATE = re.compile(r"^(?:(-)|R(\d+)|E(\d+)\.(\d+))(?:\*(\d+))?$")
 
@@ -45,7 +46,7 @@ class JobTag:
     @property
     def is_waiting(self) -> bool:
         """Tell whether no pod was started."""
-        return set(self.commands) <= {WAIT, DROP}
+        return GO not in self.commands and END not in self.commands
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -76,14 +77,28 @@ class JobTag:
             return self
         return replace(self, pods=self.digests)
 
-    def commanded(self, slots: Sequence[int], command: str) -> "JobTag":
-        """Return this tag with a command for some pods; a dropped pod stays dropped."""
+    @property
+    def live(self) -> frozenset[int]:
+        """The pods that are not dropped."""
+        return frozenset(
+            slot for slot, letter in enumerate(self.commands) if letter not in _DROPPED
+        )
+
+    def started(self, slots: Sequence[int]) -> "JobTag":
+        """Return this tag with "go" for some pods; a dropped pod stays dropped."""
+        return self._commanded(slots, {WAIT: GO})
+
+    def dropped(self, slots: Sequence[int]) -> "JobTag":
+        """Return this tag without some pods."""
+        return self._commanded(slots, {WAIT: DROP, GO: END})
+
+    def _commanded(self, slots: Sequence[int], letters: Mapping[str, str]) -> "JobTag":
         chosen = set(slots)
-        letters = (
-            command if place in chosen and letter != DROP else letter
+        commands = (
+            letters.get(letter, letter) if place in chosen else letter
             for place, letter in enumerate(self.commands)
         )
-        return replace(self, commands="".join(letters))
+        return replace(self, commands="".join(commands))
 
 
 def tag_of(comment: str) -> JobTag | None:

@@ -8,13 +8,13 @@ from backend_controllers.contract.remote.api import RemotePod
 from backend_controllers.contract.remote.executor import Executor
 from backend_controllers.slurm.executor import SlurmExecutor
 from backend_controllers.slurm.options import SlurmOptions
-from backend_controllers.slurm.tags import DROP, tag_of
+from backend_controllers.slurm.tags import tag_of
 from shared_api.runtime.clock import SYSTEM, Clock
 from tests.backends.remote.far_side import ProcessKilled
 from tests.backends.slurm.lab import SlurmLab
 from tests.backends.slurm.pods import slurm_pod
 
-_MEMORY = {"500m": "100Mi", "1": "1000Mi"}
+_MEMORY = {"500m": "100Mi", "1": "9000Mi"}
 
 
 class SlurmFarSide:
@@ -39,14 +39,12 @@ class SlurmFarSide:
 
     def exists(self) -> dict[str, str]:
         """The pods of jobs that are not over, by job and place."""
-        found = {}
+        found: dict[str, str] = {}
         for line in self._lab.client("squeue", "-h", "-o", "%i|%T|%k").splitlines():
             number, state, comment = line.split("|", 2)
             tag = tag_of(comment)
             if tag is not None and state != "COMPLETING":
-                for slot, command in enumerate(tag.commands):
-                    if command != DROP:
-                        found[f"{number}.{slot}"] = state
+                found |= {f"{number}.{slot}": state for slot in tag.live}
         return found
 
     @contextlib.contextmanager

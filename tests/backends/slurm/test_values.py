@@ -10,7 +10,7 @@ import pytest
 from backend_controllers.contract.remote.executor import GangTag, pod_digest, unresolved
 from backend_controllers.slurm.dialects import Component, Dialect, Submission
 from backend_controllers.slurm.hostlists import hosts_of
-from backend_controllers.slurm.tags import DROP, GO, JobTag, PodReport, reports_of, tag_of
+from backend_controllers.slurm.tags import JobTag, PodReport, reports_of, tag_of
 from backend_controllers.slurm.tokens import signed
 
 TAG = JobTag(
@@ -51,8 +51,9 @@ def test_foreign_comment_is_no_tag(comment: str) -> None:
 
 
 def test_pod_that_is_dropped_is_never_started() -> None:
-    dropped = TAG.commanded([1], DROP)
-    assert dropped.commanded([0, 1], GO).commands == "gd."
+    assert TAG.dropped([1]).started([0, 1]).commands == "gd."
+    assert TAG.started([0, 1]).dropped([1, 2]).commands == "gxd"
+    assert TAG.started([0, 1]).dropped([1, 2]).live == {0}
 
 
 def test_long_comment_has_digests_instead_of_names() -> None:
