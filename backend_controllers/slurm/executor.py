@@ -2,7 +2,7 @@
 
 Reserving submits one job for all pods of an order and waits until Slurm gave it nodes; a job that waits
 too long is cancelled, since queueing is no grant. The job's script starts nothing before its comment
-says so, and ends by itself when the grant expires. `JobWatch` keeps what Slurm has in memory.
+has the command, and ends by itself when the grant expires. `JobWatch` keeps what Slurm has in memory.
 """
 
 import asyncio
@@ -267,7 +267,7 @@ class SlurmExecutor:
         self._watch.show(replace(job, tag=tag, parts=parts))
 
     async def _until_ended(self, jobs: list[SlurmJob]) -> None:
-        """Wait until Slurm says that jobs are over."""
+        """Wait until nothing of these jobs is left."""
         with self._expecting():
             for job in jobs:
                 async with self._deadline(Outcome.AMBIGUOUS, f"job {job.id} does not end"):

@@ -1,4 +1,4 @@
-"""What a job of ours says about itself: its comment and its name. Pure.
+"""What a job of ours reports: its comment and its name. Pure.
 
 The comment has the gang, its pods and one letter for each pod, and only this backend changes it: `.`
 waits, `g` go, `d` dropped before its start, `x` to be ended. The name starts as `namespace/gang#attempt`; the job's script appends what the
@@ -102,7 +102,7 @@ class JobTag:
 
 
 def tag_of(comment: str) -> JobTag | None:
-    """Return what a comment says; None for a foreign job."""
+    """Return what a comment contains; None for a foreign job."""
     words = comment.split(" ")
     if len(words) != 9 or words[0] != MARK:
         return None
@@ -127,7 +127,7 @@ def tag_of(comment: str) -> JobTag | None:
 
 @dataclass(frozen=True, slots=True)
 class PodReport:
-    """What a job's script says about one pod."""
+    """What a job's script reports about one pod."""
 
     exit_code: int | None = None
     restarts: int = 0
@@ -138,7 +138,7 @@ _NOTHING = PodReport(has_begun=False)
 
 
 def reports_of(name: str, count: int) -> tuple[PodReport, ...]:
-    """Return what the name of a job says about each pod."""
+    """Return what the name of a job reports about each pod."""
     _, _, text = name.partition(" ")
     found: list[PodReport] = []
     for part in filter(None, text.split(",")):
