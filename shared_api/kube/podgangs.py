@@ -15,7 +15,7 @@ import msgspec
 from shared_api import names
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.pods import PodSchedulingGroup, PodWorkloadReference
-from shared_api.models import PodGangPhase
+from shared_api.models import PlacementOutcome, PodGangPhase
 
 
 class ObservedReference(msgspec.Struct, frozen=True, gc=False):
@@ -125,7 +125,7 @@ class ObservedPlacementAttempt(msgspec.Struct, frozen=True, gc=False):
     backend: str
     began: str = msgspec.field(name="from")
     until: str | None = None
-    outcome: str | None = None
+    outcome: PlacementOutcome | None = None
     message: str | None = None
 
 

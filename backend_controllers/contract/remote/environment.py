@@ -1,6 +1,6 @@
 """The environment of a pod on a far side, computed as a kubelet does it. Pure.
 
-Beside what the pod's own spec says there are three variables of ours: rank, size and the addresses of
+The variables of the pod's own spec are kept. Three variables are added: rank, size and the addresses of
 all members.
 """
 
