@@ -18,6 +18,7 @@ REPEATED = {
     # What the local cluster needs of Kubernetes; it must not import the product.
     "ApiError": "an error of the API server",
     "Pod": "a pod",
+    "Component": "one part of a whole: of a Slurm job, of a cluster",
     "Container": "a container",
     "Reflector": "a watch that is resumed",
     "Engine": "the client of a container engine",
@@ -30,6 +31,7 @@ REPEATED = {
     "Shortage": "what a gang lacks",
     "StoredRevision": "a ControllerRevision",
     "Target": "what a write or a command is about",
+    "Tokens": "credentials that are renewed",
 }
 LONGEST = 400
 LANGUAGES = frozenset({".py", ".go", ".js", ".mjs", ".ts", ".css", ".html", ".sh"})
