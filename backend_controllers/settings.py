@@ -5,6 +5,7 @@ reference page is generated from the docstrings here and from the options of eve
 """
 
 from datetime import date
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -151,6 +152,33 @@ class BackendInventorySettings(Section):
     """Labels of the nodes that this instance schedules to. Empty: all nodes."""
 
 
+class LogCertificate(StrEnum):
+    """Where the certificate of the kubelet endpoint is from."""
+
+    SELF_SIGNED = "SelfSigned"
+    """Made at start. API servers accept it unless they run with `--kubelet-certificate-authority`."""
+    CLUSTER_SIGNED = "ClusterSigned"
+    """Requested from the signer `kubernetes.io/kubelet-serving`. Somebody must approve each request."""
+
+
+class BackendLogs(Section):
+    """The endpoint that answers `kubectl logs`, as a kubelet does. Only backends whose hosts are outside
+    of the cluster have it. The API server connects to it; nobody else may."""
+
+    enabled: bool = True
+    """Serve logs."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] = 10250
+    """Port to listen on; 0 takes any free one."""
+
+    address: str | None = None
+    """IP address to listen on, which the Node has in its status. Default: `server.host`, which a
+    Deployment sets to the address of the pod."""
+
+    certificate: LogCertificate = LogCertificate.SELF_SIGNED
+    """Where its certificate is from: `SelfSigned` or `ClusterSigned`."""
+
+
 class BackendSettings(Section):
     """The settings of one process."""
 
@@ -174,6 +202,9 @@ class BackendSettings(Section):
 
     inventory: BackendInventorySettings = Field(default_factory=BackendInventorySettings)
     """The machines of this instance by shape."""
+
+    logs: BackendLogs = Field(default_factory=BackendLogs)
+    """The endpoint that answers `kubectl logs`."""
 
     options: SerializeAsAny[Options] = Field(default_factory=Options)
     """Settings that only this backend has."""

@@ -143,8 +143,9 @@ def _start_api(
             minor,
             gangs=options.gang_scheduling,
         )
+        server = components.calling_kubelets(server, users["kubeconfig"])
         if options.containers:
-            server = components.calling_kubelets(server, users["kubeconfig"])
+            server = components.with_rights_of_kubelets(server)
         if options.withheld:
             server = components.withholding(server, options.withheld)
         cluster.control.start(_audited(cluster, server) if options.audit else server)

@@ -100,15 +100,22 @@ def api_server(
 
 
 def calling_kubelets(server: Component, client: Pair) -> Component:
-    """The API server with what a real kubelet needs: its rights, and calls for logs and exec."""
+    """The API server with a certificate that it shows to kubelets, for logs and exec."""
     flags: dict[str, object] = {
-        "authorization-mode": "Node",
-        "enable-admission-plugins": "NodeRestriction",
         "kubelet-preferred-address-types": "InternalIP",
         "kubelet-client-certificate": client.certificate,
         "kubelet-client-key": client.key,
     }
-    # The server adds up the values of the first two.
+    return replace(server, command=(*server.command, *_flags(flags)))
+
+
+def with_rights_of_kubelets(server: Component) -> Component:
+    """The API server with what a real kubelet may do."""
+    flags: dict[str, object] = {
+        "authorization-mode": "Node",
+        "enable-admission-plugins": "NodeRestriction",
+    }
+    # The server adds up the values of both.
     return replace(server, command=(*server.command, *_flags(flags)))
 
 
@@ -146,6 +153,8 @@ def controller_manager(
         "secure-port": 0,
         "service-account-private-key-file": identity.service_account_key,
         "root-ca-file": identity.authority.certificate,
+        "cluster-signing-cert-file": identity.authority.certificate,
+        "cluster-signing-key-file": identity.authority.key,
         "controllers": ",".join(minor.controllers(gang_scheduling=gangs)),
         "kube-api-qps": 500,
         "kube-api-burst": 1000,

@@ -11,6 +11,7 @@ from local_cluster.errors import ClusterError
 DEFAULT_MINOR = "1.36"
 
 _CONTROLLERS = (
+    "certificatesigningrequest-signing-controller",
     "clusterrole-aggregation-controller",
     "daemonset-controller",
     "deployment-controller",

@@ -1,8 +1,8 @@
 """`python -m tests.matrix [PART]... [--minutes N]`: the tests for `make test-matrix`, part by part.
 
 A part is a Kubernetes minor or a scheduler with its programs, the product in real containers, gangs on
-container hosts, the tests of the dashboard in a browser, or the fuzz tests with twenty times as many
-cases. Parts that do not fit into the given minutes, or for which this machine lacks something, are
+container hosts or on Slurm, the tests of the dashboard in a browser, or the fuzz tests with twenty
+times as many cases. Parts that do not fit into the given minutes, or for which this machine lacks something, are
 skipped. The last lines list the parts that passed, failed and were skipped. Failed tests run again,
 because a deadline may pass on a busy machine; a second failure counts.
 """
@@ -22,6 +22,7 @@ from local_cluster.schedulers import EXTRA_SCHEDULERS
 from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.versions import DEFAULT_MINOR, MINORS
 from tests.backends.docker.engines import missing
+from tests.backends.slurm.lab import missing as no_slurm
 from tests.dashboard.browser import REQUIRED
 from tests.dashboard.install_browser import why_no_browser
 
@@ -39,7 +40,7 @@ class Part:
     minutes: float
     """That its tests take on two cores, once everything is built."""
     building: float
-    """That building takes on two cores."""
+    """That building takes on two cores, if nothing of it is built."""
     command: tuple[str, ...] = ("-m", "matrix")
     """How pytest finds the tests from which it selects."""
     why_not: Callable[[], str] = str
@@ -51,9 +52,8 @@ class Part:
     @property
     def takes(self) -> float:
         """Minutes from now."""
-        return self.minutes + (
-            0 if all(is_built(build_of(name)) for name in self.builds) else self.building
-        )
+        missing = [name for name in self.builds if not is_built(build_of(name))]
+        return self.minutes + self.building * len(missing) / max(len(self.builds), 1)
 
 
 # It needs a cluster of its own, and of some schedulers there can be only one.
@@ -77,9 +77,10 @@ _FUZZ = Part(
 _CONTAINERS = Part(
     "containers",
     ("containers",),
-    ("kubelet",),
-    10,
-    4,
+    # All that its tests start: a test must not spend its time on building.
+    (f"kubernetes-{DEFAULT_MINOR}", "kai", "helm", "kubelet"),
+    14,
+    20,
     ("tests/containers", "-m", "matrix"),
     why_not,
 )
@@ -95,11 +96,13 @@ _BROWSER = Part(
     # Without a browser these tests fail here instead of being skipped.
     environment=((REQUIRED, "1"),),
 )
+_SLURM = Part("slurm", ("slurm",), (), 6, 0, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
 _DOCKER = Part("docker", ("docker",), (), 4, 0, ("tests/backends/docker", "-m", "matrix"), missing)
 PARTS = (
     _BROWSER,
     _CONTAINERS,
     _DOCKER,
+    _SLURM,
     *(
         Part(name, _sessions(name, found), (found.build,), 6, 5)
         for name, found in EXTRA_SCHEDULERS.items()

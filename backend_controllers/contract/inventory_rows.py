@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import msgspec
 
+from shared_api import names
 from shared_api.kube.compute_resources import from_kubernetes, location_of
 from shared_api.kube.metadata import Metadata
 from shared_api.kube.quantities import parsed
@@ -60,6 +61,9 @@ Kind = tuple[tuple[tuple[str, Fraction], ...], tuple[tuple[str, str], ...]]
 def kind_of(node: ObservedNode, selector: Mapping[str, str]) -> Kind | None:
     """Return what a node is counted under; None if it is not counted."""
     labels = node.metadata.labels
+    if names.LABEL_SCHEDULER_BACKEND in labels:
+        # A virtual node of ours stands for machines outside of the cluster, which their backend counts.
+        return None
     if node.spec.unschedulable or any(labels.get(key) != text for key, text in selector.items()):
         return None
     amounts = []

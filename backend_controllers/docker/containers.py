@@ -32,6 +32,11 @@ LABEL_REQUESTS = f"{_PREFIX}.requests"
 """What the pod requests, as JSON: the sum over all containers is what a host has given away."""
 LABEL_DEVICES = f"{_PREFIX}.devices"
 
+RESTRICTIONS = frozenset(
+    {"runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "capabilities"}
+)
+"""Fields of a securityContext that an engine enforces."""
+
 Json = dict[str, object]
 _RESTART = {"Always": "unless-stopped", "OnFailure": "on-failure", "Never": "no"}
 _STATES = {
@@ -75,6 +80,14 @@ class Slot:
     network_name: str = ""
 
 
+def image_refusal(image: str, prefixes: Sequence[str]) -> str:
+    """Return why an image may not run; empty if it may."""
+    if any(image.startswith(prefix) for prefix in prefixes):
+        return ""
+    allowed = ", ".join(prefixes) or "none; set options.imagePrefixes"
+    return f"'{image}' is not allowed (allowed prefixes: {allowed})"
+
+
 def container_name(pod: RemotePod) -> str:
     """Return the name of a pod's container; the engine refuses a second one of this name."""
     return f"podgang-{pod.metadata.uid}"
@@ -93,6 +106,8 @@ def container_body(
         "SecurityOpt": ["no-new-privileges"],
         "NanoCpus": demand.requests.get("cpu", 0) * 1_000_000,
         "Memory": demand.requests.get("memory", 0),
+        "ReadonlyRootfs": container.security_context.read_only_root_filesystem,
+        "CapDrop": list(container.security_context.capabilities.drop),
     }
     if slot.devices:
         host["DeviceRequests"] = [
@@ -109,6 +124,8 @@ def container_body(
         body["Entrypoint"] = [expanded(part, variables) for part in container.command]
     if container.args:
         body["Cmd"] = [expanded(part, variables) for part in container.args]
+    if user := _user(pod):
+        body["User"] = user
     if container.working_dir:
         body["WorkingDir"] = container.working_dir
     if slot.network is GangNetwork.BRIDGE:
@@ -118,6 +135,16 @@ def container_body(
             "EndpointsConfig": {slot.network_name: {"Aliases": [name, pod.metadata.name]}}
         }
     return body
+
+
+def _user(pod: RemotePod) -> str:
+    """Return user and group as the engine takes them; empty for those of the image."""
+    own, shared = pod.spec.containers[0].security_context, pod.spec.security_context
+    user = shared.run_as_user if own.run_as_user is None else own.run_as_user
+    group = shared.run_as_group if own.run_as_group is None else own.run_as_group
+    if group is None:
+        return "" if user is None else str(user)
+    return f"{0 if user is None else user}:{group}"
 
 
 @dataclass(frozen=True, slots=True)

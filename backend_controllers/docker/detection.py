@@ -21,11 +21,12 @@ from backend_controllers.contract.declaration import (
 from backend_controllers.contract.detecting import GANG, checked_options
 from backend_controllers.contract.remote.api import REMOTE_GANGS, ObservedRemoteGang, RemoteClique
 from backend_controllers.contract.remote.executor import Executor
+from backend_controllers.contract.remote.preparation import preparation
 from backend_controllers.contract.remote.translation import RemoteTranslator
 from backend_controllers.contract.remote.unsupported import unsupported
+from backend_controllers.docker.containers import RESTRICTIONS, image_refusal
 from backend_controllers.docker.options import DockerOptions
 from shared_api import names
-from shared_api.models import PodPatch, PodPreparationSpec, PodSpecPatch, PreparationMode
 
 BACKEND_NAME = "docker"
 SCHEDULER_NAME = "podgang-docker"
@@ -45,11 +46,10 @@ def detect(served: Served, options: Options) -> Dialect:
     translator = RemoteTranslator(
         "Docker", chosen.grant_seconds, partial(_refusals, chosen.image_prefixes)
     )
-    patch = PodPatch(spec=PodSpecPatch(scheduler_name=SCHEDULER_NAME))
     return Dialect(
         name=DIALECT,
         capabilities=CAPABILITIES,
-        preparation=PodPreparationSpec(mode=PreparationMode.STATIC, members=patch, surplus=patch),
+        preparation=preparation(SCHEDULER_NAME),
         translate=translator.translate,
         mirror=translator.mirror,
         writes=(Writes(REMOTE_GANGS, ObservedRemoteGang, translated=True),),
@@ -67,13 +67,12 @@ def executor(options: Options, backend: str) -> Executor:
 
 
 def _refusals(prefixes: Sequence[str], template: Mapping[str, object]) -> Iterator[str]:
-    yield from unsupported(template)
+    yield from unsupported(template, RESTRICTIONS)
     containers = template.get("containers")
     for place, container in enumerate(containers if isinstance(containers, Sequence) else ()):
         image = container.get("image") if isinstance(container, Mapping) else None
-        if not any(str(image or "").startswith(prefix) for prefix in prefixes):
-            allowed = ", ".join(prefixes) or "none; set options.imagePrefixes"
-            yield f"podSpec.containers[{place}].image: '{image}' is not allowed (allowed prefixes: {allowed})"
+        if refusal := image_refusal(str(image or ""), prefixes):
+            yield f"podSpec.containers[{place}].image: {refusal}"
 
 
 BACKEND = Backend(

@@ -17,7 +17,9 @@ import aiohttp
 from aiodocker.ssh import SSHConnector
 
 from backend_controllers.contract.remote.executor import ExecutorError, LogOptions, Outcome
+from backend_controllers.docker.log_frames import pieces_of
 from backend_controllers.docker.options import DockerHost
+from shared_api.runtime.clock import SYSTEM
 
 _CALL_SECONDS = 10.0
 _PROBE_SECONDS = 4.0
@@ -150,18 +152,23 @@ class Engine:
                 yield str(actor.get("ID", ""))
 
     async def logs(self, container: str, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield the log of a container in pieces."""
-        wanted: dict[str, Any] = {"timestamps": int(options.timestamps)}
+        """Yield the log of a container in pieces, as the engine sends them."""
+        wanted = {
+            "stdout": "1",
+            "stderr": "1",
+            "follow": str(int(options.follow)),
+            "timestamps": str(int(options.timestamps)),
+        }
         if options.tail is not None:
-            wanted["tail"] = options.tail
-        found = self.docker.containers.container(container)
+            wanted["tail"] = str(options.tail)
+        if options.since_seconds is not None:
+            wanted["since"] = str(int(SYSTEM.utc().timestamp()) - options.since_seconds)
+        unlimited = aiohttp.ClientTimeout(total=None, sock_connect=_CALL_SECONDS)
+        path = f"containers/{container}/logs"
         try:
-            if not options.follow:
-                for line in await found.log(stdout=True, stderr=True, **wanted):
-                    yield line.encode()
-                return
-            async for line in found.log(stdout=True, stderr=True, follow=True, **wanted):
-                yield line.encode()
+            async with self.docker._query(path, params=wanted, timeout=unlimited) as answer:
+                async for piece in pieces_of(answer.content.readexactly):
+                    yield piece
         except (aiodocker.DockerError, aiohttp.ClientError) as error:
             raise ExecutorError(Outcome.TRANSIENT, f"host {self.host.name}: {error}") from error
 

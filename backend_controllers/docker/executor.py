@@ -26,6 +26,7 @@ from backend_controllers.docker.containers import (
     Slot,
     container_body,
     container_name,
+    image_refusal,
     unit_labels,
 )
 from backend_controllers.docker.host_watch import HostWatch
@@ -82,6 +83,7 @@ class DockerExecutor:
         """Create the containers of all pods of an order, or none."""
         existing = {unit.pod_uid for unit in self._units_of(order)}
         pods = tuple(pod for pod in order.pods if pod.metadata.uid not in existing)
+        self._check_images(pods)
         demands = {pod.metadata.name: demand_of(pod) for pod in pods}
         async with self._packing:
             chosen = self._chosen(order, demands)
@@ -99,6 +101,13 @@ class DockerExecutor:
     def logs(self, unit: RemoteUnit, options: LogOptions) -> AsyncIterator[bytes]:
         """The log of a unit."""
         return self._hosts[unit.host].engine.logs(unit.external_id, options)
+
+    def _check_images(self, pods: tuple[RemotePod, ...]) -> None:
+        """Check the pods themselves: after the template was accepted, an image can be replaced."""
+        for pod in pods:
+            image = pod.spec.containers[0].image
+            if refusal := image_refusal(image, self._options.image_prefixes):
+                raise ExecutorError(Outcome.INVALID, f"pod {pod.metadata.name}: image {refusal}")
 
     def _chosen(self, order: Order, demands: Mapping[str, HostDemand]) -> dict[str, HostWatch]:
         offers = self.hosts()

@@ -54,7 +54,8 @@ def assemble(
 ) -> None:
     """Add the controllers for what discovery found to a manager."""
     manager.add(_registration(context, manager, found))
-    if context.settings.inventory.enabled:
+    # The machines of a backend with a far side are no nodes; see `remote/inventory`.
+    if context.settings.inventory.enabled and context.backend.executor is None:
         manager.add(_inventory(context, manager))
     if isinstance(found.answer, Dialect):
         caches = watch_all(manager, context.backend, found.answer)

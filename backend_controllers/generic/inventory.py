@@ -4,7 +4,7 @@ It writes only when the rows change, and at most once a minute: nodes come in bu
 placement does not depend on the last one. At rest it writes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from backend_controllers.contract.inventory_rows import ObservedNode, kind_of, rows_of
 from backend_controllers.generic.context import BackendContext
@@ -31,7 +31,7 @@ class InventoryPublisher:
     def __init__(
         self,
         context: BackendContext,
-        nodes: Cache[ObservedNode],
+        nodes: Iterable[ObservedNode],
         inventories: Cache[Applied[BackendInventory]],
         applier: Applier,
     ) -> None:

@@ -5,6 +5,9 @@ deletes a gang while its pods run, the pods name a PodGroup that no longer exist
 them for the new gang. Minimums that such bound pods fill are not requested again: otherwise the
 replacement of one of them would wait forever. Such a pod without a node never gets one, so it is
 not counted: the gang is scheduled as a whole or not at all.
+
+Grove names the PodGroup like the gang. Pods that ran before the gang was taken over from Grove stay
+in it, as long as they run. They fill minimums in the same way.
 """
 
 from collections import Counter
@@ -36,9 +39,16 @@ def pods_of_earlier_gang(gang: ObservedPodGang, pods: Iterable[Pod]) -> Iterator
             yield pod
 
 
+def pods_of_grove(gang: ObservedPodGang, pods: Iterable[Pod]) -> Iterator[Pod]:
+    """Yield the ungated pods of a gang that are in the PodGroup that Grove made."""
+    for pod in pods:
+        if pod.metadata.annotations.get(KEY_POD_GROUP) == gang.metadata.name and not pod.is_gated:
+            yield pod
+
+
 def minimums(gang: ObservedPodGang, pods: Sequence[Pod], features: KaiFeatures) -> dict[str, int]:
     """Return how many pods of each group KAI must schedule together; some groups may be absent."""
-    earlier = tuple(pods_of_earlier_gang(gang, pods))
+    earlier = (*pods_of_earlier_gang(gang, pods), *pods_of_grove(gang, pods))
     filled = Counter(group_of(pod) for pod in earlier if pod.is_bound and not pod.has_failed)
     requested = {
         group.name: max(group.min_replicas - filled[group.name], 0) for group in gang.spec.podgroups

@@ -15,7 +15,11 @@ from backend_controllers.contract.timestamps import time_of
 from backend_controllers.kai import evictions, messages, podgrouper, queues
 from backend_controllers.kai.api import PODGROUPS, KaiPodGroup, SchedulingCondition, pod_group_name
 from backend_controllers.kai.installation import KaiInstallation
-from backend_controllers.kai.membership import groups_below_minimum, pods_of_earlier_gang
+from backend_controllers.kai.membership import (
+    groups_below_minimum,
+    pods_of_earlier_gang,
+    pods_of_grove,
+)
 from backend_controllers.kai.topology_levels import topology_problem
 from shared_api import names
 from shared_api.kube.podgangs import ObservedPodGang
@@ -69,7 +73,8 @@ def _why_unscheduled(
         )
     if not members_are_ungated(gang, facts.pods):
         return "", ""
-    joined = tuple(pod for pod in facts.pods if pod not in earlier) if earlier else facts.pods
+    others = (*earlier, *pods_of_grove(gang, facts.pods))
+    joined = tuple(pod for pod in facts.pods if pod not in others) if others else facts.pods
     return _reported_by_kai(pod_group, joined)
 
 

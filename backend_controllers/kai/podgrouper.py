@@ -51,7 +51,8 @@ def clash(
     """Return what the podgrouper did to a gang and what to do; empty if it did nothing."""
     ours = pod_group_name(gang.metadata.name, gang.metadata.uid)
     groups = {pod.metadata.annotations.get(KEY_POD_GROUP, "") for pod in facts.pods} - {ours}
-    groups = {group for group in groups if gang_of(group) != gang.metadata.name}
+    # Those of an earlier gang, and of Grove, are no work of the podgrouper.
+    groups = {group for group in groups if gang.metadata.name not in (group, gang_of(group))}
     if groups:
         others = ", ".join(group or "none" for group in sorted(groups))
         return (

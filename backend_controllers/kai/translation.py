@@ -14,7 +14,7 @@ from backend_controllers.contract.remarks import no_reservations, unknown_groups
 from backend_controllers.contract.requested_values import RequestedValues, requested_values
 from backend_controllers.kai.api import PODGROUPS, pod_group_name
 from backend_controllers.kai.installation import KaiInstallation
-from backend_controllers.kai.membership import minimums, pods_of_earlier_gang
+from backend_controllers.kai.membership import minimums, pods_of_earlier_gang, pods_of_grove
 from backend_controllers.kai.queues import no_queue, queue_of
 from backend_controllers.kai.scheduling_policy import contradictions, labels_of, policy_of
 from backend_controllers.kai.subgroups import roots, sub_groups
@@ -79,5 +79,10 @@ def _spec(
         findings.remarks.append(
             f"{earlier} pods belong to an earlier gang of this name, and KAI does not count them."
             " Delete them to recreate them in this gang"
+        )
+    if of_grove := len(tuple(pods_of_grove(gang, facts.pods))):
+        findings.remarks.append(
+            f"{of_grove} pods stay in the PodGroup {gang.metadata.name} that Grove made; their"
+            " replacements are in that of this backend"
         )
     return spec

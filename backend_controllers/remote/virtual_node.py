@@ -6,7 +6,7 @@ this process ends, the cluster marks the node as not ready, and no pod is lost b
 leader renews it. While no host can be reached the node stays, and reports that it is not ready.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,7 +58,7 @@ class VirtualNode:
         executor: Executor,
         nodes: Cache[Applied[VirtualNodeObject]],
         applier: Applier,
-        logs: LogAddress | None = None,
+        logs: Callable[[], LogAddress | None] = lambda: None,
     ) -> None:
         self._context = context
         self._executor = executor
@@ -76,10 +76,11 @@ class VirtualNode:
             # Just created; the status follows when the cache has it.
             return Result(requeue_after=RENEW_SECONDS)
         hosts, now = self._executor.hosts(), self._context.clock.monotonic()
-        if hosts != self._shown or now - self._written_at >= _STATUS_SECONDS:
-            status = node_status(key.name, hosts, moment(self._context.now()), self._logs)
+        logs = self._logs()
+        if (hosts, logs) != self._shown or now - self._written_at >= _STATUS_SECONDS:
+            status = node_status(key.name, hosts, moment(self._context.now()), logs)
             await self._applier.apply_status(self._nodes, status, behalf)
-            self._shown, self._written_at = hosts, now
+            self._shown, self._written_at = (hosts, logs), now
         await self._renew(key.name)
         return Result(requeue_after=RENEW_SECONDS)
 

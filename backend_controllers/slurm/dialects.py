@@ -76,6 +76,11 @@ class NodeRecord:
         """Tell whether new jobs may start on it."""
         return not any(word in self.state for word in _UNUSABLE)
 
+    @property
+    def is_completing(self) -> bool:
+        """Tell whether processes of a job that is over are still being ended on it."""
+        return "COMPLETING" in self.state and "DOWN" not in self.state
+
 
 @dataclass(frozen=True, slots=True)
 class Component:

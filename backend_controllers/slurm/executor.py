@@ -2,7 +2,7 @@
 
 Reserving submits one job for all pods of an order and waits until Slurm gave it nodes; a job that waits
 too long is cancelled, since queueing is no grant. The job's script starts nothing before its comment
-says so, and ends by itself when the grant expires. `JobWatch` keeps what Slurm has in memory.
+has the command, and ends by itself when the grant expires. `JobWatch` keeps what Slurm has in memory.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from backend_controllers.slurm.mapping import JobPlan, planned, shortage
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.script import Setting, policy_letter, script_of
 from backend_controllers.slurm.spool import pieces
-from backend_controllers.slurm.tags import DROP, GO, WAIT, JobTag
+from backend_controllers.slurm.tags import WAIT, JobTag
 from backend_controllers.slurm.tokens import Tokens
-from backend_controllers.slurm.units import SlurmJob, live_slots, slot_of, used_nodes
+from backend_controllers.slurm.units import SlurmJob, slot_of, used_nodes
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import SYSTEM, Clock
 from shared_api.runtime.watching.channel import Channel
@@ -114,7 +114,7 @@ class SlurmExecutor:
         """Let the scripts of these units start them."""
         for job, slots in self._by_job(units):
             if any(job.tag.commands[slot] == WAIT for slot in slots):
-                await self._command(job, slots, GO)
+                await self._comment(job, job.tag.started(slots))
 
     async def release(self, units: tuple[RemoteUnit, ...], grace_seconds: int = 0) -> None:
         """Cancel the jobs of these units, or drop single pods from a job that goes on."""
@@ -123,20 +123,27 @@ class SlurmExecutor:
             raise ExecutorError(Outcome.TRANSIENT, f"Slurm: {self._watch.problem}")
         cancelled: list[SlurmJob] = []
         for job, slots in self._by_job(units):
-            if job.has_ended:
+            if job.is_over:
                 self._watch.forget(job)
-            elif live_slots(job) <= set(slots):
+            elif job.was_requeued or job.tag.live <= set(slots):
                 await self.client.cancel(job.id, self._user_of(job))
                 cancelled.append(job)
-            elif any(job.tag.commands[slot] != DROP for slot in slots):
-                await self._command(job, slots, DROP)
+            elif job.tag.live & set(slots):
+                await self._comment(job, job.tag.dropped(slots))
         await self._until_ended(cancelled)
 
     def logs(self, unit: RemoteUnit, options: LogOptions) -> AsyncIterator[bytes]:
         """The output of a unit, from the spool directory."""
         job, slot = slot_of(unit)
-        ended = unit.finished_at != "" or unit.exit_code is not None
-        return pieces(self._options.spool_mount, f"{job}.{slot}.log", options, ended=ended)
+        gang = ObjectKey(unit.tag.namespace, unit.tag.name)
+
+        def is_running() -> bool:
+            return any(
+                found.external_id == unit.external_id and found.exit_code is None
+                for found in self._watch.units(gang)
+            )
+
+        return pieces(self._options.spool_mount, f"{job}.{slot}.log", options, is_running)
 
     def _by_job(self, units: Iterable[RemoteUnit]) -> list[tuple[SlurmJob, list[int]]]:
         found: dict[int, list[int]] = {}
@@ -173,9 +180,9 @@ class SlurmExecutor:
             order.attempt,
             "".join(policy_letter(pod) for pod in plan.pods),
             tuple(one.pods for one in plan.components),
-            tuple(pod_digest(pod.metadata.uid) for pod in plan.pods),
+            tuple(f"{pod.metadata.name}:{pod.metadata.uid}" for pod in plan.pods),
             WAIT * len(plan.pods),
-        )
+        ).shortened()
         names = {key.rpartition(":")[2]: name for key, (name, _) in self._pods.items()}
         known = addresses_of(jobs, names)
         setting = Setting(tag.title, order.grant_seconds, order.ranks, known)
@@ -190,6 +197,7 @@ class SlurmExecutor:
             self._options.working_directory,
         )
         self._uncertain.add(gang)
+        sent_at = self._clock.utc()
         try:
             number = await self.client.submit(submission)
         except ExecutorError as error:
@@ -201,10 +209,12 @@ class SlurmExecutor:
         self._uncertain.discard(gang)
         self._reserving.add(number)
         try:
-            return await self._appeared(number)
+            job = await self._appeared(number)
         except BaseException:
             self._reserving.discard(number)
             raise
+        self._watch.compare_clocks(sent_at, job.parts[0].submitted)
+        return job
 
     async def _appeared(self, number: int) -> SlurmJob:
         """Wait until a job that was submitted is listed."""
@@ -250,37 +260,49 @@ class SlurmExecutor:
         nodes = tuple(self._watch.nodes.values())
         return ExecutorError(Outcome.CAPACITY, shortage(plan.components, nodes, reason))
 
-    async def _command(self, job: SlurmJob, slots: list[int], command: str) -> None:
-        tag = job.tag.commanded(slots, command)
+    async def _comment(self, job: SlurmJob, tag: JobTag) -> None:
         text = tag.text()
         await self.client.comment(job.id, text, self._user_of(job))
         parts = tuple(replace(part, comment=text) for part in job.parts)
-        self._watch.show(SlurmJob(tag, parts))
+        self._watch.show(replace(job, tag=tag, parts=parts))
 
     async def _until_ended(self, jobs: list[SlurmJob]) -> None:
-        """Wait until Slurm says that jobs are over."""
+        """Wait until nothing of these jobs is left."""
         with self._expecting():
             for job in jobs:
                 async with self._deadline(Outcome.AMBIGUOUS, f"job {job.id} does not end"):
-                    while (found := self._watch.jobs.get(job.id)) and not found.has_ended:
+                    while self._watch.has_left(job):
                         await self._watch.next_poll()
                 self._watch.forget(job)
 
     async def _cancel_forgotten(self) -> None:
         """Cancel jobs that wait for nodes and that no call of this process waits for.
 
-        They are left by a process that ended, or Slurm requeued them: nobody would start them.
+        They are left by a process that ended, or Slurm requeued them: nobody would start them. A gang
+        that is wanted adopts its job before that.
         """
         await self.wait_synced()
+        seen: dict[int, float] = {}
         while True:
-            for job in list(self._watch.jobs.values()):
-                is_ours = job.is_waiting and job.id not in self._reserving
-                key = ObjectKey(job.tag.gang.namespace, job.tag.gang.name)
-                if is_ours and key not in self._uncertain and not self._watch.problem:
-                    log.info("cancelling a job that nobody waits for", job=job.id, gang=str(key))
-                    with contextlib.suppress(ExecutorError):
-                        await self.client.cancel(job.id, self._user_of(job))
+            now = self._clock.monotonic()
+            waiting = [
+                job
+                for job in self._watch.jobs.values()
+                if (job.is_waiting and job.id not in self._reserving)
+                or (job.was_requeued and not job.is_over)
+            ]
+            seen = {job.id: seen.get(job.id, now) for job in waiting}
+            for job in waiting:
+                if job.was_requeued or now - seen[job.id] >= self._options.reserve_seconds:
+                    await self._cancel_quietly(job)
             await asyncio.sleep(self._options.idle_poll_seconds)
+
+    async def _cancel_quietly(self, job: SlurmJob) -> None:
+        log.info("cancelling a job that nobody waits for", job=job.id, gang=job.tag.title)
+        try:
+            await self.client.cancel(job.id, self._user_of(job))
+        except ExecutorError as error:
+            log.warning("cannot cancel a job", job=job.id, error=str(error))
 
     def _user_of(self, job: SlurmJob) -> str:
         return job.parts[0].user or self._options.user

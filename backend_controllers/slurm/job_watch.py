@@ -9,6 +9,7 @@ not answer twice is unreachable, and every pod is in an unknown state until it a
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 import structlog
 
@@ -53,8 +54,11 @@ class JobWatch:
         self._polled = asyncio.Condition()
         self._hurry = asyncio.Event()
         self._failures = 0
+        self._is_completing = False
         self._whole_at = -_WHOLE_LIST_SECONDS
         self._nodes_at = -_NODES_SECONDS
+        self._clock_difference: int | None = None
+        """Seconds by which Slurm's clock is ahead, as far as it is known."""
         self._since = 0
         self._gone: set[int] = set()
         """Jobs that were released and are over; Slurm still lists them."""
@@ -120,6 +124,19 @@ class JobWatch:
             if number not in self._gone and units_of(job, self.nodes)
         )
 
+    def compare_clocks(self, sent_at: datetime, submitted: int) -> None:
+        """Learn from a submission how far Slurm's clock differs from ours."""
+        if submitted:
+            self._clock_difference = submitted - int(sent_at.timestamp())
+
+    def has_left(self, job: SlurmJob) -> bool:
+        """Tell whether anything of a job is left: the job itself, or processes on its nodes."""
+        found = self.jobs.get(job.id)
+        if found is not None and not found.is_over:
+            return True
+        hosts = (self.nodes.get(host) for host in job.hosts)
+        return any(host is not None and host.is_completing for host in hosts)
+
     def show(self, job: SlurmJob) -> None:
         """Remember what a job has become by an own call."""
         self.jobs[job.id] = job
@@ -140,7 +157,7 @@ class JobWatch:
         try:
             await self._read()
             now = self._clock.monotonic()
-            if now - self._nodes_at >= _NODES_SECONDS:
+            if now - self._nodes_at >= _NODES_SECONDS or self._is_completing:
                 await self.read_nodes()
         except ExecutorError as error:
             self._failures += 1
@@ -157,22 +174,30 @@ class JobWatch:
     async def read_nodes(self) -> None:
         """Read all nodes now."""
         nodes = await self._client.nodes()
+        self._is_completing = any(node.is_completing for node in nodes)
         self.nodes = {node.name: node for node in nodes}
         self._nodes_at = self._clock.monotonic()
 
     async def _read(self) -> None:
         now = self._clock.monotonic()
         is_whole = now - self._whole_at >= _WHOLE_LIST_SECONDS
-        asked_at = int(self._clock.utc().timestamp())
-        records = await self._client.jobs(0 if is_whole else self._since)
-        if is_whole:
-            self._whole_at = now
+        asked_at, difference = int(self._clock.utc().timestamp()), self._clock_difference
+        whole = is_whole or difference is None
+        records = await self._client.jobs(0 if whole else self._since + (difference or 0))
         self._since = asked_at - _OVERLAP_SECONDS
+        if whole:
+            self._whole_at = now
         if records is None:
             return
         before = self.jobs
-        self.jobs = jobs_of(records, self._options.cluster, self._backend)
+        found = jobs_of(records, self._options.cluster, self._backend)
+        self.jobs = {
+            number: replace(job, last_hosts=before[number].hosts) if number in before else job
+            for number, job in found.items()
+        }
         self._gone &= self.jobs.keys()
+        if before != self.jobs:
+            self._nodes_at = -_NODES_SECONDS
         known = {**before, **self.jobs}
         self._announce(
             job for number, job in known.items() if before.get(number) != self.jobs.get(number)

@@ -67,7 +67,7 @@ class SlurmOptions(Options):
     any user of the Slurm cluster: mount a token instead where you can."""
 
     token_file: str | None = None
-    """Token of `user`, which somebody else renews. It is read again before each use."""
+    """Token of `user`, which another program renews. It is read again before each use."""
 
     user: _SlurmName = "podgang"
     """User of the token."""

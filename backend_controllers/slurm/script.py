@@ -102,7 +102,7 @@ while :; do
              eval "policy=\\$policy_$slot grace=\\$grace_$slot"
              run "$slot" "$(node "$slot")" "$policy" &
            fi ;;
-        d) if [ ! -e "$work/$slot.go" ]; then
+        d|x) if [ ! -e "$work/$slot.go" ]; then
              : > "$work/$slot.go"
              : > "$work/$slot.drop"
              note "$slot" E143.0

@@ -1,7 +1,7 @@
 """The output of pods, read from the files that their steps write into the spool directory."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from backend_controllers.contract.remote.executor import ExecutorError, LogOptions, Outcome
@@ -11,7 +11,7 @@ _LOOK_SECONDS = 0.5
 
 
 async def pieces(
-    mount: str | None, name: str, options: LogOptions, *, ended: bool
+    mount: str | None, name: str, options: LogOptions, is_running: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     """Yield the content of a file, and what is appended to it if that is wanted."""
     if mount is None:
@@ -21,12 +21,15 @@ async def pieces(
     offset = 0
     if options.tail is not None:
         offset = await asyncio.to_thread(_start_of_tail, path, options.tail)
+    goes_on = options.follow
     while True:
+        # Asked before the file is read: what a pod writes at its end must not be missed.
+        goes_on = goes_on and is_running()
         piece = await asyncio.to_thread(_read, path, offset)
         if piece:
             offset += len(piece)
             yield piece
-        elif not options.follow or ended:
+        elif not goes_on:
             return
         else:
             await asyncio.sleep(_LOOK_SECONDS)

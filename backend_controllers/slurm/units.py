@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend_controllers.contract.remote.executor import RemoteUnit, unresolved
+from backend_controllers.contract.remote.executor import RemoteUnit
 from backend_controllers.slurm.dialects import JobRecord, NodeRecord
 from backend_controllers.slurm.hostlists import hosts_of
 from backend_controllers.slurm.script import EXPIRED
-from backend_controllers.slurm.tags import DROP, WAIT, JobTag, PodReport, reports_of, tag_of
+from backend_controllers.slurm.tags import DROP, END, WAIT, JobTag, PodReport, reports_of, tag_of
 from shared_api.models import RemoteMemberState
 
 _SIGNALLED = 128
@@ -27,6 +27,8 @@ class SlurmJob:
 
     tag: JobTag
     parts: tuple[JobRecord, ...]
+    last_hosts: tuple[str, ...] = ()
+    """Its nodes before Slurm took them away."""
 
     @property
     def id(self) -> int:
@@ -35,13 +37,23 @@ class SlurmJob:
 
     @property
     def is_waiting(self) -> bool:
-        """Tell whether a component has no nodes."""
-        return any(part.is_waiting for part in self.parts)
+        """Tell whether a component has no nodes yet."""
+        return not self.was_requeued and any(part.is_waiting for part in self.parts)
+
+    @property
+    def was_requeued(self) -> bool:
+        """Tell whether Slurm put it back into the queue. Its pods are lost; its script does nothing."""
+        return any(part.restarts for part in self.parts)
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether Slurm is done with it."""
+        return any(part.has_ended for part in self.parts)
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether it is over."""
-        return any(part.has_ended for part in self.parts)
+        """Tell whether its pods have ended."""
+        return self.is_over or self.was_requeued
 
     @property
     def is_granted(self) -> bool:
@@ -55,14 +67,9 @@ class SlurmJob:
         for part, size in zip(self.parts, self.tag.sizes, strict=False):
             nodes = hosts_of(part.nodes)
             if len(nodes) != size:
-                return ()
+                return self.last_hosts
             found += nodes
-        return tuple(found) if len(self.parts) == len(self.tag.sizes) else ()
-
-    @property
-    def is_lost(self) -> bool:
-        """Tell whether it ended by something else than its own script."""
-        return any(part.state not in ("COMPLETED", "FAILED") for part in self.parts)
+        return tuple(found) if len(self.parts) == len(self.tag.sizes) else self.last_hosts
 
     @property
     def expired(self) -> bool:
@@ -71,6 +78,9 @@ class SlurmJob:
 
     def ending(self) -> str:
         """Return how it ended, in one line."""
+        if self.was_requeued and not self.is_over:
+            nodes = ",".join(self.last_hosts[:3]) or "its nodes"
+            return f"Slurm lost job {self.id} on {nodes} and put it back into its queue"
         part = next((one for one in self.parts if one.has_ended), self.parts[0])
         took = f" after {part.ended - part.started} s" if 0 < part.started <= part.ended else ""
         reason = f" ({part.reason})" if part.reason not in ("", "None") else ""
@@ -94,9 +104,11 @@ def jobs_of(records: Iterable[JobRecord], cluster: str, backend: str) -> dict[in
 
 def units_of(job: SlurmJob, nodes: Mapping[str, NodeRecord]) -> tuple[RemoteUnit, ...]:
     """Return what a job is for each of its pods."""
-    if job.is_waiting or (job.expired and not _has_begun(job)):
+    if job.is_waiting or (job.expired and not job.was_requeued and not _has_begun(job)):
         return ()
     hosts = job.hosts
+    if not hosts and job.was_requeued:
+        hosts = ("unknown",) * len(job.tag.commands)
     if not hosts:
         return ()
     reports = reports_of(job.parts[0].name, len(hosts))
@@ -105,11 +117,6 @@ def units_of(job: SlurmJob, nodes: Mapping[str, NodeRecord]) -> tuple[RemoteUnit
         for slot, (host, report) in enumerate(zip(hosts, reports, strict=True))
     )
     return tuple(unit for unit in found if unit is not None)
-
-
-def live_slots(job: SlurmJob) -> frozenset[int]:
-    """Return the pods of a job that are not dropped."""
-    return frozenset(slot for slot, word in enumerate(job.tag.commands) if word != DROP)
 
 
 def slot_of(unit: RemoteUnit) -> tuple[int, int]:
@@ -129,7 +136,7 @@ def _unit(
     has_ended = job.has_ended
     if command == WAIT and has_ended:
         return None
-    if command == DROP and (has_ended or not report.has_begun or report.exit_code is not None):
+    if command == DROP or (command == END and (has_ended or report.exit_code is not None)):
         return None
     state, code, message = RemoteMemberState.RESERVED, report.exit_code, ""
     if command != WAIT:
@@ -143,8 +150,7 @@ def _unit(
     part = job.parts[0]
     return RemoteUnit(
         job.tag.gang,
-        "",
-        unresolved(job.tag.digests[slot]),
+        *job.tag.identity(slot),
         host,
         f"{job.id}.{slot}",
         state,

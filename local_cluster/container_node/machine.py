@@ -24,6 +24,7 @@ NODE_PROGRAMS = {
 BUILD_PROGRAMS = {"dockerd": "docker.io", "docker": "docker.io", "debootstrap": "debootstrap"}
 """Programs that build an image where no base image can be pulled."""
 _APT = "apt-get"
+_LOCK_SECONDS = 300
 _SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 Say = Callable[[str], None]
@@ -72,9 +73,11 @@ def _missing(programs: Iterable[str]) -> list[str]:
 def _install(packages: list[str], say: Say) -> None:
     say(f"installing {', '.join(packages)} with {_APT} ...")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = [_APT, "install", "--yes", "--no-install-recommends", *packages]
+    # Another process may be installing something at the moment.
+    waiting = ("-o", f"DPkg::Lock::Timeout={_LOCK_SECONDS}")
+    install = [_APT, *waiting, "install", "--yes", "--no-install-recommends", *packages]
     # An outdated list of packages may still be good enough.
-    for command, must_succeed in (([_APT, "update"], False), (install, True)):
+    for command, must_succeed in (([_APT, *waiting, "update"], False), (install, True)):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0 and must_succeed:
             raise ClusterError(

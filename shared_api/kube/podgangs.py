@@ -76,6 +76,14 @@ class ObservedCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     observed_generation: int | None = None
 
 
+class ObservedPatchedToleration(msgspec.Struct, frozen=True, gc=False):
+    """A taint that pods tolerate for as long as it stays."""
+
+    key: str
+    operator: str = "Exists"
+    effect: str = "NoExecute"
+
+
 class ObservedPodSpecPatch(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The pod spec fields that a backend may set."""
 
@@ -83,6 +91,7 @@ class ObservedPodSpecPatch(msgspec.Struct, frozen=True, gc=False, rename="camel"
     priority_class_name: str | None = None
     workload_ref: PodWorkloadReference | None = None
     scheduling_group: PodSchedulingGroup | None = None
+    tolerations: tuple[ObservedPatchedToleration, ...] | None = None
 
 
 class ObservedPodPatch(msgspec.Struct, frozen=True, gc=False):

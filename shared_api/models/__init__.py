@@ -31,6 +31,7 @@ from shared_api.models.meta import (
 )
 from shared_api.models.patch import (
     PLACEHOLDERS,
+    PatchedToleration,
     PodPatch,
     PodPatches,
     PodSpecPatch,

@@ -6,12 +6,12 @@ may contain the placeholders `{namespace}`, `{gang}`, `{gangUID}`, `{incarnation
 has no logic: a backend that needs logic publishes one patch per gang.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from shared_api.models.meta import KubeModel
-from shared_api.models.schema import Markers, forbidden, rules
+from shared_api.models.schema import Markers, forbidden, list_atomic, rules
 
 PLACEHOLDERS = ("{namespace}", "{gang}", "{gangUID}", "{incarnation}", "{group}", "{index}")
 
@@ -61,6 +61,19 @@ class SchedulingGroup(KubeModel):
     """Name of the PodGroup."""
 
 
+class PatchedToleration(KubeModel):
+    """A taint that pods tolerate for as long as it stays."""
+
+    key: _Text
+    """Key of the taint, with any value."""
+
+    operator: Literal["Exists"] = "Exists"
+    """Always `Exists`."""
+
+    effect: Literal["NoExecute"] = "NoExecute"
+    """Always `NoExecute`: the pod is not evicted."""
+
+
 class PodSpecPatch(KubeModel):
     """The only pod spec fields that a backend may set."""
 
@@ -75,6 +88,10 @@ class PodSpecPatch(KubeModel):
 
     scheduling_group: SchedulingGroup | None = None
     """spec.schedulingGroup of the pod."""
+
+    tolerations: Annotated[tuple[PatchedToleration, ...], list_atomic(at_most=8)] | None = None
+    """Taints that the pods tolerate, in place of those of the template. For backends with a virtual
+    node: pods must not be evicted while that node has no heartbeat."""
 
 
 class PodPatch(KubeModel):

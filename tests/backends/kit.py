@@ -10,6 +10,7 @@ from backend_controllers.generic.process import BackendProcess, lease_of
 from backend_controllers.remote.assembly import extend
 from backend_controllers.settings import (
     BackendLeaderElection,
+    BackendLogs,
     BackendSettings,
     BackendTiming,
     ServerSettings,
@@ -33,6 +34,7 @@ def backend_settings(
         server=ServerSettings(host="127.0.0.1", port=0),
         leader_election=election or BackendLeaderElection(namespace="default"),
         timing=BackendTiming(**{"progress_delay_seconds": 0.5, **timing}),
+        logs=BackendLogs(port=0),
         options=options or Options(),
     )
 

@@ -10,7 +10,7 @@ from local_cluster.waiting import wait_until
 from tests.deploy.kit import NAMESPACE
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
+PATIENCE = 240.0
 """Seconds for containers to start on a machine that is busy."""
 BUSYBOX = "docker.io/library/busybox:stable"
 

@@ -2,8 +2,10 @@
 
 import io
 import json
+import sys
 import tarfile
 from collections.abc import Iterator
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -53,8 +55,13 @@ def test_every_file_has_the_same_time_so_that_a_build_can_be_repeated(
     assert {entry.mtime for entry in files.values()} == {0}
 
 
-def test_the_image_stays_small(files: dict[str, tarfile.TarInfo]) -> None:
-    assert sum(entry.size for entry in files.values()) < _LARGEST
+def test_the_image_stays_small(
+    files: dict[str, tarfile.TarInfo], capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = sum(entry.size for entry in files.values())
+    assert size < _LARGEST
+    with capsys.disabled():
+        sys.stdout.write(f"\nthe image has {size / 1e6:.0f} MB in {len(files)} files\n")
 
 
 def test_the_bill_of_materials_is_in_the_image_and_lists_the_base(image: Path) -> None:
@@ -93,10 +100,23 @@ def docker(image: Path) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("program", ["core_operator", "backend_controllers", "all_in_one"])
-def test_a_program_runs_read_only_without_a_network(docker: Engine, program: str) -> None:
+def test_a_program_runs_read_only_without_a_network(
+    docker: Engine, program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     one = DockerContainer(image_name()).with_command(["python", "-m", program, "--version"])
     with one.with_kwargs(read_only=True, network_mode="none", cap_drop=["ALL"]) as running:
         container = running.get_wrapped_container()
         assert container.wait(timeout=60)["StatusCode"] == 0
         output, errors = running.get_logs()
+        container.reload()
+        state = container.attrs["State"]
     assert output.decode().strip() == metadata.version("podgang"), errors
+    began, ended = (_seconds(state[key]) for key in ("StartedAt", "FinishedAt"))
+    with capsys.disabled():
+        sys.stdout.write(f"\n{program}: {ended - began:.2f} s to import everything\n")
+
+
+def _seconds(moment: str) -> float:
+    """Return a time of the engine, which has nanoseconds."""
+    whole, _, fraction = moment.rstrip("Z").partition(".")
+    return datetime.fromisoformat(whole).timestamp() + float(f"0.{fraction or 0}")

@@ -1,6 +1,8 @@
 """Core and every backend run from their image, under their accounts, with a read-only root."""
 
 import json
+import sys
+from datetime import datetime
 
 import pytest
 
@@ -45,6 +47,22 @@ def test_core_and_all_backends_are_ready_with_two_replicas_each(
             assert status["ready"], pod["metadata"]["name"]
             assert status["restartCount"] == 0, pod["metadata"]["name"]
             assert pod["spec"]["serviceAccountName"] == name
+
+
+def test_the_time_until_a_pod_is_ready_is_printed(
+    running: dict[str, list[Object]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, members in sorted(running.items()):
+        times = []
+        for pod in members:
+            (status,) = pod["status"]["containerStatuses"]
+            (ready,) = (c for c in pod["status"]["conditions"] if c["type"] == "Ready")
+            moments = (status["state"]["running"]["startedAt"], ready["lastTransitionTime"])
+            began, ended = map(datetime.fromisoformat, moments)
+            times.append((ended - began).total_seconds())
+        assert min(times) >= 0
+        with capsys.disabled():
+            sys.stdout.write(f"\n{name}: ready {max(times):.0f} s after its container started\n")
 
 
 def test_a_container_has_no_shell_no_capability_and_a_root_that_nobody_can_write(

@@ -25,6 +25,34 @@ a missing capability is refused with reason `Unsupported`, or moves to the next 
 Every combination that a backend distinguishes is shown, also those that no release of its scheduler has.
 """
 
+_EVERYWHERE = """\
+## All backends
+
+What follows is done by core and by the code that all backends share, so it does not depend on a dialect.
+
+{table}
+"""
+
+_YES = "yes"
+_IN_CLUSTER = "nodes, by allocatable resources"
+_FAR = "hosts, by allocatable resources"
+_BY_TIMEOUT = "after `admissionTimeout`"
+_AT_ONCE = "at once (`NoCapacity`)"
+
+_SHARED: Mapping[str, tuple[str, str]] = {
+    "several instances, each with its own name, settings and rights": (_YES, _YES),
+    "placement policies: order, cost, performance, locality, residency": (_YES, _YES),
+    "inventory": (_IN_CLUSTER, _FAR),
+    "a gang that the backend rejects moves to the next candidate": ("at once", "at once"),
+    "a gang for which there is no capacity moves": (_BY_TIMEOUT, _AT_ONCE),
+    "[workloads that end](../jobs.md): completion, restarts of the whole gang, time limits": (
+        _YES,
+        _YES,
+    ),
+    "its objects are deleted when the jobs have ended": (_YES, _YES),
+}
+"""By what it is: inside the cluster, and outside of it."""
+
 MEANINGS: Mapping[str, str] = {
     names.CAPABILITY_GANG: "all of a gang's minimum, or nothing",
     names.CAPABILITY_GANG_BY_TIMEOUT: "all of it within a timeout, or it is given back",
@@ -47,7 +75,16 @@ MEANINGS: Mapping[str, str] = {
 
 def render() -> str:
     """The page."""
-    return "\n".join((_HEAD, *(_part(registry.find(name)) for name in registry.MODULES)))
+    parts = (_part(registry.find(name)) for name in registry.MODULES)
+    return "\n".join((_HEAD, _EVERYWHERE.format(table=_shared()), *parts))
+
+
+def _shared() -> str:
+    outside = [name in registry.FAR_SIDES for name in registry.MODULES]
+    lines = [f"| | {' | '.join(registry.MODULES)} |", f"|---|{'---|' * len(outside)}"]
+    for text, cells in _SHARED.items():
+        lines.append(f"| {text} | {' | '.join(cells[far] for far in outside)} |")
+    return "\n".join(lines)
 
 
 def _part(backend: Backend) -> str:

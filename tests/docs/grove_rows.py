@@ -19,13 +19,18 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_the_annotation_of_a_set_is_checked_and_fixed",
     ),
     "automatic MNNVL is on": ("test_a_group_is_refused_while_the_feature_is_off",),
-    "scheduler of a topology binding is topology-aware": ("test_every_condition_is_explained",),
+    "scheduler of a topology binding is topology-aware": (
+        "test_a_scheduler_without_topologies_is_unknown_unless_there_is_a_drift",
+    ),
     "cliques name different queues": ("test_each_scheduler_refuses_queues_that_differ",),
     "queue of KAI or Volcano exists": (
         "test_a_gang_waits_for_its_queue_and_reports_it",
         "test_a_gang_waits_for_its_queue_and_one_of_an_impossible_name_is_refused",
     ),
-    "only the operator changes managed objects": ("test_what_core_makes_is_changed_by_core_alone",),
+    "only the operator changes managed objects": (
+        "test_what_core_makes_is_changed_by_core_alone",
+        "test_what_core_made_is_deleted_by_core_alone_unless_its_set_permits_it",
+    ),
     "warnings (`restartPolicy`, `packDomain`, coarse `preferred`)": (
         "test_the_server_warns_about_what_it_admits",
     ),
@@ -96,14 +101,18 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "name of a replacement": (
         "test_a_replacement_has_another_name_than_the_pod_that_was_deleted_by_force",
+        "test_a_pod_that_was_deleted_while_core_was_down_is_replaced_under_another_name",
     ),
     "scaling in": ("test_at_scale_in_a_gang_does_not_outlive_its_pods",),
     "Events about created and deleted objects": (
         "test_what_is_created_and_deleted_is_recorded_with_the_reasons_of_grove",
+        "test_pods_that_the_server_refuses_are_an_event_with_the_reason_of_grove",
+        "test_reasons_are_those_of_grove",
     ),
     "objects that Grove made": (
         "test_running_pods_of_grove_are_kept_and_managed_from_then_on",
         "test_the_steps_of_the_page_take_a_cluster_over",
+        "test_what_running_pods_of_grove_hold_is_not_asked_for_again",
     ),
     "ClusterTopologyBinding": ("test_refuses",),
     "lists": ("test_core_and_backend_apply_conditions_and_neither_erases_the_others",),
@@ -118,7 +127,10 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "PodGang": ("test_has_groves_fields_and_no_undocumented_others",),
     "PodGang conditions": ("test_core_and_backend_apply_conditions_and_neither_erases_the_others",),
     "queue of a gang": ("test_each_scheduler_takes_its_queue_from_the_cliques",),
-    "PodGroup of KAI": ("test_samples_run_in_the_queue_of_their_cliques",),
+    "PodGroup of KAI": (
+        "test_samples_run_in_the_queue_of_their_cliques",
+        "test_tools_find_a_pod_group_by_the_labels_of_the_set",
+    ),
     "SchedulerBackend (`grove.io/v1alpha1`, cluster, `sbe`)": ("test_names_scope_and_scale",),
     "counts in status": ("test_defaults",),
     # Topology

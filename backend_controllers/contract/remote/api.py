@@ -45,6 +45,21 @@ class EnvVar(msgspec.Struct, frozen=True, rename="camel"):
     value_from: ValueFrom | None = None
 
 
+class Capabilities(msgspec.Struct, frozen=True):
+    """The rights of root that a container gives up; adding some is refused."""
+
+    drop: tuple[str, ...] = ()
+
+
+class Security(msgspec.Struct, frozen=True, rename="camel"):
+    """The security options that a far side may honour; others are refused."""
+
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    read_only_root_filesystem: bool = False
+    capabilities: Capabilities = Capabilities()
+
+
 class RemoteContainer(msgspec.Struct, frozen=True, rename="camel"):
     """The fields of a container that the far side honours."""
 
@@ -57,6 +72,7 @@ class RemoteContainer(msgspec.Struct, frozen=True, rename="camel"):
     working_dir: str = ""
     resources: Resources = Resources()
     restart_policy: str = ""
+    security_context: Security = Security()
 
 
 class RemotePodSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -71,6 +87,7 @@ class RemotePodSpec(msgspec.Struct, frozen=True, rename="camel"):
     hostname: str = ""
     priority_class_name: str = ""
     active_deadline_seconds: int | None = None
+    security_context: Security = Security()
 
     @property
     def resources(self) -> PodResources:

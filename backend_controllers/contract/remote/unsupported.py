@@ -5,7 +5,7 @@ needs one of them is refused with its path; it is never ignored. What has no eff
 and harms nobody, such as an image pull policy, is accepted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 _EMPTY: Mapping[str, object] = {}
 _POD_FIELDS = {
@@ -22,6 +22,7 @@ _POD_FIELDS = {
     "dnsConfig": "DNS is set by the host",
     "shareProcessNamespace": "a pod has one container there",
     "overhead": "RuntimeClasses belong to nodes of the cluster",
+    "activeDeadlineSeconds": "use maxRuntime of the PodCliqueSet",
 }
 _CONTAINER_FIELDS = {
     "envFrom": "no ConfigMap or Secret leaves the cluster",
@@ -33,11 +34,16 @@ _CONTAINER_FIELDS = {
     "stdin": "a container there has no input",
     "tty": "a container there has no terminal",
 }
-_SECURITY = ("privileged", "capabilities", "procMount", "seLinuxOptions", "windowsOptions")
+_RESTRICTIONS = frozenset(
+    {"runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "capabilities"}
+)
 
 
-def unsupported(template: Mapping[str, object]) -> Iterator[str]:
-    """Yield one sentence for each field that cannot be honoured, with its path in podSpec."""
+def unsupported(template: Mapping[str, object], restricts: Collection[str] = ()) -> Iterator[str]:
+    """Yield one sentence for each field that cannot be honoured, with its path in podSpec.
+
+    `restricts` has the fields of a securityContext that the far side honours.
+    """
     for name, why in _POD_FIELDS.items():
         if template.get(name):
             yield f"podSpec.{name}: {why}"
@@ -48,8 +54,12 @@ def unsupported(template: Mapping[str, object]) -> Iterator[str]:
     containers = _objects(template.get("containers"))
     for place in range(1, len(containers)):
         yield f"podSpec.containers[{place}]: a pod has one container there"
+    user = _user(template)
+    yield from _security("podSpec", template, restricts, user)
     for place, container in enumerate(containers):
-        yield from _container(f"podSpec.containers[{place}]", container)
+        path = f"podSpec.containers[{place}]"
+        yield from _container(path, container)
+        yield from _security(path, container, restricts, _user(container) or user)
 
 
 def _volumes(volumes: Sequence[Mapping[str, object]]) -> Iterator[str]:
@@ -67,10 +77,40 @@ def _container(path: str, container: Mapping[str, object]) -> Iterator[str]:
     for place, port in enumerate(_objects(container.get("ports"))):
         if port.get("hostPort"):
             yield f"{path}.ports[{place}].hostPort: ports of hosts are not reserved"
-    security = container.get("securityContext")
-    for name in _SECURITY:
-        if isinstance(security, Mapping) and _grants(security.get(name)):
-            yield f"{path}.securityContext.{name}: containers there run without additional rights"
+
+
+def _user(holder: Mapping[str, object]) -> object:
+    security = holder.get("securityContext")
+    return security.get("runAsUser") if isinstance(security, Mapping) else None
+
+
+def _security(
+    path: str, holder: Mapping[str, object], restricts: Collection[str], user: object
+) -> Iterator[str]:
+    """Check that a securityContext grants nothing, and that every restriction is kept."""
+    security = holder.get("securityContext")
+    for name, value in security.items() if isinstance(security, Mapping) else ():
+        where = f"{path}.securityContext.{name}"
+        if _is_default(name, value):
+            continue
+        if name not in _RESTRICTIONS or _adds(value):
+            yield f"{where}: containers there run without additional rights or profiles"
+        elif name not in restricts:
+            yield f"{where}: it cannot be enforced there"
+        elif name == "runAsNonRoot" and not user:
+            yield f"{where}: set runAsUser too; the user of an image is not known before it runs"
+
+
+def _is_default(name: str, value: object) -> bool:
+    """Tell whether a field asks for what every container gets anyway."""
+    if name in ("seccompProfile", "appArmorProfile") and isinstance(value, Mapping):
+        return value.get("type") == "RuntimeDefault"
+    # Group 0 and user 0 are values, not defaults.
+    return value is None or value is False or value in ("", {}, [])
+
+
+def _adds(value: object) -> bool:
+    return isinstance(value, Mapping) and bool(value.get("add"))
 
 
 def _source(path: str, source: object) -> Iterator[str]:
@@ -79,13 +119,6 @@ def _source(path: str, source: object) -> Iterator[str]:
             yield f"{path}.{kind}: no ConfigMap or Secret leaves the cluster"
         elif (field := _field(source)) and not _is_known(field):
             yield f"{path}.fieldRef: {field} is not known there"
-
-
-def _grants(value: object) -> bool:
-    """Tell whether a security field asks for more than the default; dropping rights does not."""
-    if isinstance(value, Mapping):
-        return bool(value.get("add")) or ("drop" not in value and bool(value))
-    return bool(value)
 
 
 def _field(source: object) -> str:

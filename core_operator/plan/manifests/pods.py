@@ -94,6 +94,10 @@ def _lost(wanted: Mapping[str, JsonValue], stored: object, path: str) -> Iterato
         found = stored.get(key) if isinstance(stored, Mapping) else None
         if isinstance(value, dict) and found is not None:
             yield from _lost(value, found, f"{path}.{key}")
+        elif isinstance(value, list) and isinstance(found, list):
+            # Admission may add to a list.
+            if not all(item in found for item in value):
+                yield f"{path}.{key}"
         elif found != value:
             yield f"{path}.{key}"
 

@@ -225,7 +225,9 @@ def required_fields(
         or names.ANNOTATION_PREPARATION not in pod.metadata.annotations
     ):
         return {}
-    return prepared_spec(patch, placeholders(reference_to(gang), group, str(index)))
+    fields = prepared_spec(patch, placeholders(reference_to(gang), group, str(index)))
+    # Admission adds to this list, and nothing may be removed from it: it is not sent again.
+    return {name: value for name, value in fields.items() if name != "tolerations"}
 
 
 def _membership(patch: PodPatch | NotPublished, gang: GangRef, group: str) -> JsonObject:

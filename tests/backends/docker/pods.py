@@ -16,6 +16,7 @@ def remote_pod(name: str, command: str = "sleep 600", **fields: Any) -> RemotePo
         "command": ["sh", "-c", command],
         "resources": {"requests": {"cpu": fields.pop("cpu", "500m"), "memory": "32Mi"}},
         "env": fields.pop("env", []),
+        "securityContext": fields.pop("security", {}),
     }
     metadata = {"name": name, "namespace": "team", "uid": f"uid-{name}", "labels": {"role": "w"}}
     spec = {"containers": [container], "restartPolicy": "Never", **fields}

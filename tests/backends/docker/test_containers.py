@@ -10,6 +10,7 @@ from backend_controllers.docker.containers import (
     Slot,
     container_body,
     held_by,
+    image_refusal,
     unit_labels,
     unit_of,
 )
@@ -30,6 +31,24 @@ def test_requests_are_limits_and_no_right_is_added() -> None:
     assert host["SecurityOpt"] == ["no-new-privileges"]
     assert not {"Binds", "Mounts", "Devices", "CapAdd"} & host.keys()
     assert host["DeviceRequests"][0]["DeviceIDs"] == ["3"]
+
+
+def test_restrictions_of_a_pod_are_those_of_its_container() -> None:
+    pod = remote_pod("a", securityContext={"runAsUser": 7, "runAsGroup": 8})
+    assert container_body(pod, DEMAND, {}, SLOT)["User"] == "7:8"
+    assert "User" not in container_body(remote_pod("a"), DEMAND, {}, SLOT)
+    own = {"runAsUser": 9, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    body = container_body(remote_pod("a", security=own), DEMAND, {}, SLOT)
+    host = body["HostConfig"]
+    assert isinstance(host, dict)
+    assert (body["User"], host["ReadonlyRootfs"], host["CapDrop"]) == ("9", True, ["ALL"])
+
+
+def test_image_that_only_resembles_an_allowed_one_is_refused() -> None:
+    assert image_refusal("registry.example/team/x:1", ["registry.example/team/"]) == ""
+    assert "allowed prefixes: none" in image_refusal("x", [])
+    found = image_refusal("registry.example.evil/team/x", ["registry.example/team/"])
+    assert found.startswith("'registry.example.evil/team/x' is not allowed")
 
 
 def test_a_container_knows_its_rank_and_its_peers() -> None:

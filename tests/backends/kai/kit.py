@@ -181,6 +181,8 @@ def pod(name: str, of: str = "web-0-main", *conditions: Object, **fields: Any) -
 
 EARLIER = {KEY_POD_GROUP: pod_group_name("web-0", "5d1f0c7a-91b2-4b57-8a59-1f6d7f0a2c33")}
 """What pods carry that were made for a gang of this name which somebody deleted."""
+OF_GROVE = {KEY_POD_GROUP: "web-0"}
+"""What pods of this gang carry that Grove created."""
 
 
 def not_scheduled(message: str, reason: str = "Unschedulable") -> Object:

@@ -4,6 +4,7 @@ from backend_controllers.contract.declaration import Report
 from tests.backends.kai.kit import (
     EARLIER,
     NODES,
+    OF_GROVE,
     STARTED,
     UID,
     V0_13,
@@ -49,4 +50,11 @@ def test_pods_of_an_earlier_gang_of_this_name_were_not_taken_by_the_podgrouper()
     assert mirrored(pod_group(), pods=two(annotations=EARLIER, node="n-1")) == Report()
     waits = pod("p-1", "web-0-main", not_scheduled(f"{NODES}."))
     found = mirrored(pod_group(), pods=(pod("p-0", annotations=EARLIER, node="n-1"), waits))
+    assert found == Report("Unschedulable", NODES)
+
+
+def test_pods_that_grove_created_were_not_taken_by_the_podgrouper() -> None:
+    assert mirrored(pod_group(), pods=two(annotations=OF_GROVE, node="n-1")) == Report()
+    waits = pod("p-1", "web-0-main", not_scheduled(f"{NODES}."))
+    found = mirrored(pod_group(), pods=(pod("p-0", annotations=OF_GROVE, node="n-1"), waits))
     assert found == Report("Unschedulable", NODES)

@@ -14,6 +14,7 @@ from shared_api.kube.resources import PRIORITY_CLASSES
 from tests.backends.kai.kit import (
     EARLIER,
     NAMESPACE,
+    OF_GROVE,
     RACK,
     SERVED,
     UID,
@@ -283,6 +284,17 @@ def test_what_pods_of_an_earlier_gang_hold_is_not_asked_for_again() -> None:
         assert members_of(it, features, *held, pod("a-1", "a")) == {"a": 1, "b": 1}
     [remark] = translated(it, facts=GivenFacts(pods=held)).remarks
     assert remark.startswith("1 pods belong to an earlier gang of this name")
+
+
+def test_what_running_pods_of_grove_hold_is_not_asked_for_again() -> None:
+    it = gang(group("a", 2), group("b", 1))
+    held = pod("a-0", "a", node="n", annotations=OF_GROVE), pod("b-0", "b", node="n")
+    for features in (V0_13, V0_17):
+        assert members_of(it, features, *held, pod("a-1", "a")) == {"a": 1, "b": 1}
+    [remark] = translated(it, facts=GivenFacts(pods=held)).remarks
+    assert remark.startswith("1 pods stay in the PodGroup web-0 that Grove made")
+    other = pod("a-0", "a", node="n", annotations={"pod-group-name": "web-1"})
+    assert members_of(it, V0_17, other) == {"a": 2, "b": 1}
 
 
 def test_a_group_that_asks_for_nobody_has_no_sub_group_where_kai_takes_none_for_one() -> None:

@@ -30,6 +30,17 @@ def template(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, 
             template({"securityContext": {"privileged": True}}),
             "podSpec.containers[0].securityContext.privileged",
         ),
+        (
+            template({"securityContext": {"runAsUser": 1000}}),
+            "podSpec.containers[0].securityContext.runAsUser",
+        ),
+        (
+            template({"securityContext": {"capabilities": {"drop": ["ALL"]}}}),
+            "podSpec.containers[0].securityContext.capabilities",
+        ),
+        (template(securityContext={"fsGroup": 5}), "podSpec.securityContext.fsGroup"),
+        (template(securityContext={"sysctls": [{}]}), "podSpec.securityContext.sysctls"),
+        (template(activeDeadlineSeconds=5), "podSpec.activeDeadlineSeconds"),
         (template({"ports": [{"hostPort": 80}]}), "podSpec.containers[0].ports[0].hostPort"),
         ({"containers": [{}, {}]}, "podSpec.containers[1]"),
     ],
@@ -43,9 +54,24 @@ def test_a_plain_container_is_accepted() -> None:
     container = {
         "env": [{"name": "A", "value": "1"}, {"name": "B", **label}],
         "imagePullPolicy": "IfNotPresent",
-        "securityContext": {"privileged": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "privileged": False,
+            "allowPrivilegeEscalation": False,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
     }
     assert list(unsupported(template(container, serviceAccountName="default"))) == []
+
+
+def test_a_restriction_is_accepted_where_it_is_enforced() -> None:
+    enforced = ("runAsUser", "runAsNonRoot", "capabilities")
+    drop = {"securityContext": {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}}
+    assert list(unsupported(template(drop, securityContext={"runAsUser": 7}), enforced)) == []
+    (refused,) = unsupported(template(drop), enforced)
+    assert "runAsNonRoot: set runAsUser too" in refused
+    add = {"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}
+    (refused,) = unsupported(template(add), enforced)
+    assert "without additional rights" in refused
 
 
 @pytest.mark.parametrize("odd", [{}, {"containers": "x"}, {"containers": [None], "volumes": 3}])

@@ -1,4 +1,4 @@
-"""A real Slurm on this machine: controller, four nodes, REST server and munge, all on loopback.
+"""A real Slurm on this machine: controller, six nodes, REST server and munge, all on loopback.
 
 Everything has its own ports and sockets and lives in a temporary directory; nothing in /etc is read or
 written. Nodes have more CPUs than the machine and GPUs that are only device files. Programs that are
@@ -27,7 +27,7 @@ PROGRAMS = {
     "/usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so": "slurm-wlm-basic-plugins",
 }
 """Each with the Debian package that has it."""
-NODES = ("n1", "n2", "n3", "n4")
+NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
 _START_SECONDS = 30.0
 
 _CONFIGURATION = """\
@@ -66,13 +66,16 @@ NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[3]} CPUs=8 RealMe
 Gres=gpu:a100:4 Features=rack-b
 NodeName=n4 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[4]} CPUs=8 RealMemory=16000 \
 Features=rack-b,cpuonly
+NodeName=n5 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[5]} CPUs=2 RealMemory=500
+NodeName=n6 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[6]} CPUs=2 RealMemory=500
 PartitionName=gpu Nodes=n1,n2,n3 MaxTime=INFINITE State=UP
 PartitionName=cpu Nodes=n4 MaxTime=INFINITE State=UP
+PartitionName=large Nodes=n1,n2,n3,n4 MaxTime=INFINITE State=UP
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 _TOPOLOGY = """\
 SwitchName=rack-a Nodes=n1,n2
-SwitchName=rack-b Nodes=n3,n4
+SwitchName=rack-b Nodes=n3,n4,n5,n6
 SwitchName=spine Switches=rack-a,rack-b
 """
 
@@ -94,7 +97,7 @@ class SlurmLab:
         self.logs = self.top / "tasks"
         """What a shared file system is at a real site."""
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._ports = _free_ports(6)
+        self._ports = _free_ports(8)
 
     def __enter__(self) -> "SlurmLab":
         require(PROGRAMS, print)
@@ -107,6 +110,8 @@ class SlurmLab:
             self.start("slurmrestd")
             self._until("all nodes are idle", self._nodes_are_idle)
             self._until("the REST server answers", self._rest_answers)
+            token = self.client("scontrol", "token", "lifespan=86400").partition("=")[2]
+            self.token_file.write_text(token)
         except BaseException:
             self.__exit__()
             raise
@@ -129,12 +134,17 @@ class SlurmLab:
     @property
     def url(self) -> str:
         """Address of the REST server."""
-        return f"http://127.0.0.1:{self._ports[5]}"
+        return f"http://127.0.0.1:{self._ports[7]}"
 
     @property
     def key_file(self) -> Path:
         """Key with which tokens are signed."""
         return self.secret / "jwt.key"
+
+    @property
+    def token_file(self) -> Path:
+        """A token of root that lasts longer than the tests."""
+        return self.secret / "token"
 
     @property
     def configuration(self) -> Path:
@@ -150,7 +160,7 @@ class SlurmLab:
             case "slurmrestd":
                 command = [
                     *("slurmrestd", "-f", configuration, "-a", "rest_auth/jwt"),
-                    *("-s", "openapi/v0.0.38", f"127.0.0.1:{self._ports[5]}"),
+                    *("-s", "openapi/v0.0.38", f"127.0.0.1:{self._ports[7]}"),
                 ]
             case node:
                 (self.top / "spool" / node).mkdir(parents=True, exist_ok=True)
@@ -255,7 +265,7 @@ class SlurmLab:
 
     def _rest_answers(self) -> bool:
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self._ports[5])) == 0
+            return probe.connect_ex(("127.0.0.1", self._ports[7])) == 0
 
     def _until(self, what: str, holds: "object") -> None:
         until = time.monotonic() + _START_SECONDS
