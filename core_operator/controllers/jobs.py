@@ -15,7 +15,7 @@ from datetime import datetime
 from core_operator.context import CoreContext
 from core_operator.controllers.job_events import EVENT_RESTARTED, record_ending
 from core_operator.controllers.statuses import status_of
-from core_operator.plan.job_outcomes import JobPlan, plan_jobs, removal_time
+from core_operator.plan.job_outcomes import JobDecision, plan_jobs, removal_time
 from core_operator.plan.jobs.modes import has_jobs
 from core_operator.plan.jobs.runs import Record, outcome_of
 from core_operator.plan.statuses.conditions import Observation, find, rendered
@@ -94,7 +94,7 @@ class JobReconciler:
         await self._applier.apply_status(self._groups, status_of(group, status), behalf)
         record_ending(self._context, group, record.ending)
 
-    async def _write_set(self, pcs: PodCliqueSet, plan: JobPlan, now: datetime) -> None:
+    async def _write_set(self, pcs: PodCliqueSet, plan: JobDecision, now: datetime) -> None:
         record, before = plan.record, pcs.status or PodCliqueSetStatus()
         observation = Observation(now, before.conditions, pcs.metadata.generation)
         conditions = [*ending_conditions(record.ending, observation)]
@@ -122,7 +122,7 @@ def _has_ended(pcs: PodCliqueSet) -> bool:
     return outcome_of(pcs.status.conditions if pcs.status is not None else ()) is not None
 
 
-def _requeue(pcs: PodCliqueSet, plan: JobPlan, now: datetime) -> Result | None:
+def _requeue(pcs: PodCliqueSet, plan: JobDecision, now: datetime) -> Result | None:
     """Return when to look again: at the end of maxRuntime, or to delete a finished set."""
     due = plan.deadline
     if plan.record.ending is not None:

@@ -49,7 +49,7 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
-class JobPlan:
+class JobDecision:
     """The next records of a set and its scaling groups, and when to look again."""
 
     record: Record
@@ -66,11 +66,11 @@ def plan_jobs(
     cliques: Mapping[str, PodClique],
     groups: Mapping[str, PodCliqueScalingGroup],
     now: datetime,
-) -> JobPlan:
+) -> JobDecision:
     """Return the next records; `cliques` and `groups` are those that exist, by full name."""
     status = pcs.status or PodCliqueSetStatus()
     if outcome_of(status.conditions) is not None or expansion.too_large:
-        return JobPlan(recorded(pcs))
+        return JobDecision(recorded(pcs))
     evaluation = _Evaluation(pcs, cliques, groups)
     for index, found in groupby(expansion.cliques, attrgetter("pcs_index")):
         evaluation.add(index, tuple(found))
@@ -84,7 +84,7 @@ def plan_jobs(
         ending=ending,
         started=started,
     )
-    return JobPlan(record, evaluation.records, tuple(evaluation.restarted), deadline)
+    return JobDecision(record, evaluation.records, tuple(evaluation.restarted), deadline)
 
 
 def recorded(pcs: PodCliqueSet) -> Record:

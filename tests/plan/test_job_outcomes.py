@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_operator.plan.job_outcomes import JobPlan, plan_jobs, removal_time
+from core_operator.plan.job_outcomes import JobDecision, plan_jobs, removal_time
 from core_operator.plan.jobs.indexes import from_text, to_text
 from core_operator.plan.jobs.runs import JobOutcome, ending_of
 from core_operator.plan.layout.expansion import expand
@@ -68,7 +68,7 @@ def live_group(name: str, **status: object) -> PodCliqueScalingGroup:
 
 def planned(
     pcs: PodCliqueSet, *cliques: PodClique, groups: tuple[PodCliqueScalingGroup, ...] = ()
-) -> JobPlan:
+) -> JobDecision:
     return plan_jobs(
         pcs,
         expand(pcs, {}),

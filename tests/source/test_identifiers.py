@@ -67,6 +67,8 @@ FINE = {
     # asyncio's future of a reader that waits.
     ("shared_api/kube/http/connection.py", "_wake"),
 }
+# Words of shell commands.
+COMMANDS = "backend_controllers/slurm/"
 # The remaining names of code that is being worked on elsewhere.
 LATER = ("backend_controllers/docker/", "backend_controllers/remote/", "core_operator/plan/walk/")
 
@@ -104,6 +106,7 @@ def test_no_name_has_a_word_that_we_avoid() -> None:
         for module in modules(*PACKAGES)
         if not module.path.startswith(LATER)
         for line in avoided(module)
+        if not (module.path.startswith(COMMANDS) and "words" in line)
     ]
     assert not found, "\n" + "\n".join(found)
 
