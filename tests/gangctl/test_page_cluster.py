@@ -16,7 +16,12 @@ from tests.docs.cli_examples import EXAMPLES, SAMPLE
 from tests.gangctl.program import Program
 from tests.gangctl.test_inspection_cluster import RACK, gpu_clique
 
-pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+# It starts fourteen programs, one after the other.
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(360),
+]
 
 _ROOT = Path(__file__).parents[2]
 # On the page the product is installed with its Deployments; the stage runs it without them.
