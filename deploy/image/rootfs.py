@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 USER = 65532
+UNUSED_PACKAGES = ("kubernetes_asyncio.client.api", "kubernetes_asyncio.client.models")
+"""No program imports them: `shared_api.kube.loaders` replaces them. A quarter of the image."""
 _UNUSED = {
     *("__pycache__", "site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter"),
     *("turtledemo", "ensurepip", "lib2to3", "pydoc_data", "venv", "distutils"),
@@ -35,7 +37,7 @@ def main(product: Path, target: Path) -> None:
     loaded = sorted(_libraries([*taken, *_files(product, everything=True)]))
     for file in (*taken, *loaded):
         _copy(file, target)
-    shutil.copytree(product, target / product.relative_to("/"), symlinks=True)
+    shutil.copytree(product, target / product.relative_to("/"), symlinks=True, ignore=_unused)
     # The environment of the product names the interpreter by these links.
     for link in Path(product / "bin").glob("python*"):
         _link(link, target)
@@ -69,6 +71,12 @@ def _libraries(files: Iterable[Path]) -> set[Path]:
         listing = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
         found |= {Path(path) for path in re.findall(r"(/\S+) \(0x", listing.stdout)}
     return found
+
+
+def _unused(folder: str, names: list[str]) -> set[str]:
+    """Return the entries of a folder that are not copied."""
+    ends = tuple(package.replace(".", "/") for package in UNUSED_PACKAGES)
+    return {name for name in names if f"{folder}/{name}".endswith(ends)}
 
 
 def _is_elf(file: Path) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.image.rootfs import UNUSED_PACKAGES
+
 ROOT = Path(__file__).parents[2]
 IMAGE = ROOT / "deploy" / "image"
 LOCK = ROOT / "requirements-runtime.lock"
@@ -82,6 +84,18 @@ def test_every_package_that_runs_in_a_cluster_reaches_the_image() -> None:
         for package in packages:
             assert f"COPY {package} {package}" in steps
             assert f"!{package}" in included
+
+
+def test_no_program_imports_what_the_image_leaves_out() -> None:
+    refuse = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        assert not name.startswith({UNUSED_PACKAGES!r}), name
+sys.meta_path.insert(0, Refuse())
+import all_in_one.__main__, backend_controllers.__main__, core_operator.__main__, shared_api.kube.loaders
+"""
+    _python("-c", refuse)
 
 
 def test_the_image_has_the_version_of_the_product() -> None:
