@@ -19,13 +19,13 @@ from backend_controllers.contract.remote.executor import (
     Outcome,
     RemoteUnit,
 )
-from backend_controllers.remote.callers import SUBJECT_ACCESS_REVIEWS
 from backend_controllers.remote.kubelet_endpoint import KubeletEndpoint
 from backend_controllers.settings import BackendLogs
 from local_cluster.certificates import Authority
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
 from shared_api.runtime.clock import SYSTEM
+from shared_api.runtime.serving.reviews import SUBJECT_ACCESS_REVIEWS
 
 PATH = "/containerLogs/team/train-0/main"
 
