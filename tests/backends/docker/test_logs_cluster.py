@@ -19,7 +19,7 @@ from backend_controllers.settings import BackendLogs, LogCertificate
 from local_cluster.cluster import Cluster
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.resources import NODES
+from shared_api.kube.resources import NODES, PODS
 from tests.backends.docker.test_gangs_cluster import running, until_released, workers
 from tests.backends.kit import backend_settings, running_backend
 from tests.core.kit import Onlooker, pcs, running_operator
@@ -46,7 +46,7 @@ async def logging_gang(
 async def test_kubectl_reads_the_log_and_follows_it(
     core_cluster: Cluster, logging_gang: Onlooker
 ) -> None:
-    where = ("-n", logging_gang.namespace, "w-0-worker-0")
+    where = ("-n", logging_gang.namespace, _pod(logging_gang))
     found = await until_log(core_cluster, *where)
     assert found.startswith("first of 1\n")
     following = await asyncio.create_subprocess_exec(
@@ -70,9 +70,10 @@ async def test_kubectl_reads_the_log_and_follows_it(
 async def test_a_certificate_of_the_cluster_alone_opens_no_log(
     core_cluster: Cluster, client: Client, logging_gang: Onlooker, tmp_path: Path
 ) -> None:
-    await until_log(core_cluster, "-n", logging_gang.namespace, "w-0-worker-0")
+    pod = _pod(logging_gang)
+    await until_log(core_cluster, "-n", logging_gang.namespace, pod)
     host, port = await _endpoint(client)
-    path = f"/containerLogs/{logging_gang.namespace}/w-0-worker-0/main"
+    path = f"/containerLogs/{logging_gang.namespace}/{pod}/main"
     pki = core_cluster.directory / "pki"
     assert (await _get(host, port, path, pki / "admin")).startswith(b"HTTP/1.1 200")
     _signed_client(pki, tmp_path / "somebody")
@@ -97,23 +98,32 @@ async def test_certificate_that_the_cluster_signs_waits_for_its_approval(
         listed = await asyncio.to_thread(kubectl, "get", "csr", "-o", "name")
         (request,) = [name for name in listed.stdout.split() if "podgang-docker" in name]
         await asyncio.to_thread(kubectl, "certificate", "approve", request.split("/")[1])
-        found = await until_log(core_cluster, "-n", person.namespace, "w-0-worker-0")
+        found = await until_log(core_cluster, "-n", person.namespace, _pod(person))
         assert found == "signed\n"
         await asyncio.to_thread(kubectl, "delete", request)
         await until_released(core_cluster, person)
 
 
+def _pod(person: Onlooker) -> str:
+    (pod,) = person.all(PODS)
+    return pod.metadata.name
+
+
 async def until_log(cluster: Cluster, *where: str) -> str:
     """Return the log once the node has the address of the endpoint."""
-    async with asyncio.timeout(60):
+    problem = ""
+    for _ in range(60):
+        done = await asyncio.to_thread(cluster.kubectl, "logs", *where, check=False)
+        if done.stdout:
+            return done.stdout
+        problem = done.stderr
         # Nothing announces that the API server has seen the address.
-        while not (found := await _logs(cluster, *where)):  # noqa: ASYNC110
-            await asyncio.sleep(0.5)
-        return found
+        await asyncio.sleep(0.5)
+    raise AssertionError(f"no log: {problem}")
 
 
 async def _logs(cluster: Cluster, *arguments: str) -> str:
-    done = await asyncio.to_thread(cluster.kubectl, "logs", *arguments, check=False)
+    done = await asyncio.to_thread(cluster.kubectl, "logs", *arguments)
     return done.stdout
 
 
