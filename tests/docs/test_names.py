@@ -10,7 +10,7 @@ PACKAGES = ("core_operator", "shared_api", "backend_controllers")
 LONGEST = 400
 SHORTEST_MEDIAN, LONGEST_MEDIAN = 85, 200
 # What the three packages have today. It may fall; it rises only with a reason in the commit.
-MOST_LINES = 42_500
+MOST_LINES = 45_000
 
 
 def sources() -> list[Path]:
