@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import aiohttp
 
 from backend_controllers.contract.remote.executor import ExecutorError, Outcome
-from backend_controllers.slurm.dialects import Dialect, JobRecord, NodeRecord, Submission
+from backend_controllers.slurm.dialects import JobRecord, NodeRecord, RestVersion, Submission
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.tokens import Tokens
 
@@ -49,7 +49,7 @@ class SlurmClient:
         self._options = options
         self._tokens = tokens
         self._session: aiohttp.ClientSession | None = None
-        self._dialect: Dialect | None = None
+        self._dialect: RestVersion | None = None
         self.calls = 0
         """Requests so far."""
 
@@ -69,14 +69,14 @@ class SlurmClient:
             await self._session.close()
             self._session = None
 
-    async def dialect(self) -> Dialect:
+    async def dialect(self) -> RestVersion:
         """Return the dialect, which is looked up once."""
         if self._dialect is None:
             answer = await self._call("GET", "/openapi/v3", self._options.user)
             paths = (answer or {}).get("paths")
-            found = Dialect.served(paths if isinstance(paths, Mapping) else ())
+            found = RestVersion.served(paths if isinstance(paths, Mapping) else ())
             if found is None:
-                known = " or ".join(one.value for one in Dialect)
+                known = " or ".join(one.value for one in RestVersion)
                 message = f"slurmrestd at {self._options.url} serves neither {known}"
                 raise ExecutorError(Outcome.TRANSIENT, message)
             self._dialect = found

@@ -112,14 +112,14 @@ class Submission:
     directory: str
 
 
-class Dialect(enum.Enum):
+class RestVersion(enum.Enum):
     """A version of the API; the best one first."""
 
     V42 = "v0.0.42"
     V38 = "v0.0.38"
 
     @classmethod
-    def served(cls, paths: Iterable[str]) -> "Dialect | None":
+    def served(cls, paths: Iterable[str]) -> "RestVersion | None":
         """Return the best dialect among the paths of an OpenAPI document."""
         found = {part for path in paths for part in path.split("/")}
         return next((one for one in cls if one.value in found), None)
@@ -137,7 +137,7 @@ class Dialect(enum.Enum):
         return {"script": submission.script, "jobs": jobs}
 
     def _component(self, submission: Submission, one: Component) -> dict[str, object]:
-        is_new = self is Dialect.V42
+        is_new = self is RestVersion.V42
         optional = {
             "partition": one.partition,
             "account": one.account,
@@ -176,7 +176,7 @@ class Dialect(enum.Enum):
         return found
 
     def _written(self, number: int) -> object:
-        return {"set": True, "number": number} if self is Dialect.V42 else number
+        return {"set": True, "number": number} if self is RestVersion.V42 else number
 
     def job(self, shown: Json) -> JobRecord:
         """Return a job from an answer."""

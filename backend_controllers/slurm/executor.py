@@ -26,7 +26,7 @@ from backend_controllers.contract.remote.executor import (
 from backend_controllers.slurm.client import SlurmClient
 from backend_controllers.slurm.dialects import Submission
 from backend_controllers.slurm.job_watch import JobWatch, addresses_of
-from backend_controllers.slurm.mapping import JobPlan, planned, shortage
+from backend_controllers.slurm.mapping import SlurmPlan, planned, shortage
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.script import Setting, policy_letter, script_of
 from backend_controllers.slurm.spool import pieces
@@ -158,7 +158,7 @@ class SlurmExecutor:
             metadata = pod.metadata
             self._pods[unresolved(pod_digest(metadata.uid))] = (metadata.name, metadata.uid)
 
-    def _adopted(self, jobs: list[SlurmJob], plan: JobPlan) -> SlurmJob | None:
+    def _adopted(self, jobs: list[SlurmJob], plan: SlurmPlan) -> SlurmJob | None:
         """Return the job of an earlier submission of the same pods, of which nobody saw the answer."""
         wanted = tuple(pod_digest(pod.metadata.uid) for pod in plan.pods)
         return next(
@@ -171,7 +171,7 @@ class SlurmExecutor:
         )
 
     async def _submit(
-        self, order: Order, plan: JobPlan, jobs: list[SlurmJob], gang: ObjectKey
+        self, order: Order, plan: SlurmPlan, jobs: list[SlurmJob], gang: ObjectKey
     ) -> SlurmJob:
         tag = JobTag(
             self._options.cluster,
@@ -224,7 +224,7 @@ class SlurmExecutor:
                     await self._watch.next_poll()
         return self._watch.jobs[number]
 
-    async def _granted(self, job: SlurmJob, plan: JobPlan) -> None:
+    async def _granted(self, job: SlurmJob, plan: SlurmPlan) -> None:
         """Wait until a job has nodes; cancel it if that takes too long."""
         self._reserving.add(job.id)
         reason = ""
@@ -254,7 +254,7 @@ class SlurmExecutor:
         finally:
             self._reserving.discard(job.id)
 
-    async def _no_capacity(self, plan: JobPlan, reason: str) -> ExecutorError:
+    async def _no_capacity(self, plan: SlurmPlan, reason: str) -> ExecutorError:
         with contextlib.suppress(ExecutorError):
             await self._watch.read_nodes()
         nodes = tuple(self._watch.nodes.values())

@@ -25,7 +25,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class JobPlan:
+class SlurmPlan:
     """An order as a job: the pods in the order of its nodes."""
 
     user: str
@@ -36,7 +36,7 @@ class JobPlan:
 
 def planned(
     order: Order, options: SlurmOptions, nodes: Sequence[NodeRecord], used: frozenset[str]
-) -> JobPlan:
+) -> SlurmPlan:
     """Return the job of an order; `used` are the nodes that the gang has already."""
     if len(order.pods) > MOST_PODS:
         message = f"{len(order.pods)} pods start together; a job of Slurm has at most {MOST_PODS}"
@@ -53,7 +53,7 @@ def planned(
     components = _packed(components, order, options, nodes, used)
     _check_disjoint(components, nodes)
     pods = tuple(pod for found in by_shape.values() for pod in found)
-    return JobPlan(users[0], queues[0].name, pods, components)
+    return SlurmPlan(users[0], queues[0].name, pods, components)
 
 
 def queue_of(pod: RemotePod, namespace: str, options: SlurmOptions) -> SlurmQueue:

@@ -14,7 +14,7 @@ from backend_controllers.contract.remote.environment import (
     ENV_ADDRESSES,
     environment,
 )
-from backend_controllers.slurm.mapping import JobPlan
+from backend_controllers.slurm.mapping import SlurmPlan
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.runners import (
     LATER,
@@ -161,7 +161,7 @@ class Setting:
     """Addresses of pods that have nodes already, by name."""
 
 
-def script_of(plan: JobPlan, options: SlurmOptions, setting: Setting) -> str:
+def script_of(plan: SlurmPlan, options: SlurmOptions, setting: Setting) -> str:
     """Return the script of a job."""
     slots = {pod.metadata.name: slot for slot, pod in enumerate(plan.pods)}
     lines = [
@@ -185,13 +185,13 @@ def policy_letter(pod: RemotePod) -> str:
     return {"Always": "A", "OnFailure": "O"}.get(pod.spec.restart_policy, "N")
 
 
-def _placed(plan: JobPlan) -> list[tuple[RemotePod, int, int]]:
+def _placed(plan: SlurmPlan) -> list[tuple[RemotePod, int, int]]:
     """Each pod with its place in the job and its component."""
     components = [place for place, one in enumerate(plan.components) for _ in range(one.pods)]
     return [(pod, slot, components[slot]) for slot, pod in enumerate(plan.pods)]
 
 
-def _nodes(plan: JobPlan) -> list[str]:
+def _nodes(plan: SlurmPlan) -> list[str]:
     if len(plan.components) == 1:
         lists = ['"$SLURM_JOB_NODELIST"']
     else:
@@ -217,7 +217,7 @@ def _function(
     pod: RemotePod,
     slot: int,
     component: int,
-    plan: JobPlan,
+    plan: SlurmPlan,
     options: SlurmOptions,
     setting: Setting,
 ) -> list[str]:

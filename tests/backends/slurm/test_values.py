@@ -8,7 +8,7 @@ import json
 import pytest
 
 from backend_controllers.contract.remote.executor import GangTag, pod_digest, unresolved
-from backend_controllers.slurm.dialects import Component, Dialect, Submission
+from backend_controllers.slurm.dialects import Component, RestVersion, Submission
 from backend_controllers.slurm.hostlists import hosts_of
 from backend_controllers.slurm.tags import JobTag, PodReport, reports_of, tag_of
 from backend_controllers.slurm.tokens import signed
@@ -78,12 +78,12 @@ def test_name_that_somebody_changed_raises_nothing(name: str) -> None:
 
 
 def test_dialects_write_sizes_gpus_and_numbers_as_their_servers_want_them() -> None:
-    old = Dialect.V38.body(WANTED)["job"]
+    old = RestVersion.V38.body(WANTED)["job"]
     assert isinstance(old, dict)
     assert (old["minimum_nodes"], old["gres"]) == (2, "gpu:a100:2")
     assert (old["memory_per_node"], old["environment"]) == (1000, {"PATH": "/bin"})
     assert "maximum_nodes" not in old
-    new = Dialect.V42.body(WANTED)["job"]
+    new = RestVersion.V42.body(WANTED)["job"]
     assert isinstance(new, dict)
     assert (new["minimum_nodes"], new["maximum_nodes"]) == (2, 2)
     assert new["tres_per_node"] == "gres/gpu:a100:2"
@@ -94,29 +94,31 @@ def test_dialects_write_sizes_gpus_and_numbers_as_their_servers_want_them() -> N
 @pytest.mark.parametrize(
     ("paths", "dialect"),
     [
-        (["/slurm/v0.0.38/jobs"], Dialect.V38),
-        (["/slurm/v0.0.40/jobs", "/slurm/v0.0.42/jobs"], Dialect.V42),
+        (["/slurm/v0.0.38/jobs"], RestVersion.V38),
+        (["/slurm/v0.0.40/jobs", "/slurm/v0.0.42/jobs"], RestVersion.V42),
         (["/slurm/v0.0.39/jobs"], None),
     ],
 )
-def test_best_dialect_that_is_served_is_chosen(paths: list[str], dialect: Dialect | None) -> None:
-    assert Dialect.served(paths) is dialect
+def test_best_dialect_that_is_served_is_chosen(
+    paths: list[str], dialect: RestVersion | None
+) -> None:
+    assert RestVersion.served(paths) is dialect
 
 
 @pytest.mark.parametrize("shown", [768, {"return_code": {"set": True, "number": 3}, "signal": {}}])
 def test_exit_code_is_read_in_both_dialects(shown: object) -> None:
-    assert Dialect.V42.job({"exit_code": shown}).exit_status == 3
+    assert RestVersion.V42.job({"exit_code": shown}).exit_status == 3
 
 
 def test_job_that_is_configured_or_completing_is_recognized() -> None:
-    assert Dialect.V42.job({"job_state": ["RUNNING", "CONFIGURING"]}).is_waiting
-    assert Dialect.V42.job({"job_state": ["CANCELLED", "COMPLETING"]}).has_ended
-    assert Dialect.V38.job({"job_state": "RUNNING"}).is_waiting is False
+    assert RestVersion.V42.job({"job_state": ["RUNNING", "CONFIGURING"]}).is_waiting
+    assert RestVersion.V42.job({"job_state": ["CANCELLED", "COMPLETING"]}).has_ended
+    assert RestVersion.V38.job({"job_state": "RUNNING"}).is_waiting is False
 
 
 def test_generic_resources_are_counted_with_and_without_their_type() -> None:
     shown = {"gres": "gpu:a100:4(S:0-1),gpu:h100:2", "gres_used": "gpu:a100:1(IDX:0,2)"}
-    node = Dialect.V38.node(shown)
+    node = RestVersion.V38.node(shown)
     assert node.gres == {"gpu": 6, "gpu:a100": 4, "gpu:h100": 2}
     assert node.used_gres == {"gpu": 1, "gpu:a100": 1}
 
