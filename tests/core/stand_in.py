@@ -76,6 +76,16 @@ class StandIn:
         self._manager = f"{names.FIELD_MANAGER_BACKEND_PREFIX}{name}"
         self._told: dict[str, Object] = {}
 
+    async def go_down(self) -> None:
+        """Stop in an orderly way: the Lease is given back, and no gang gets an answer."""
+        assert self._heart is not None
+        await self._heart.give_back()
+
+    async def come_back(self) -> None:
+        """Start again."""
+        assert self._heart is not None
+        await self._heart.beat()
+
     async def register(self) -> None:
         """Leave the record, and a Lease that was renewed just now."""
         if self._heart is not None:
@@ -113,6 +123,8 @@ class StandIn:
     async def _answer(self, unanswered: "asyncio.Queue[LooseObject]") -> None:
         while True:
             gang = await unanswered.get()
+            if self._heart is not None and self._heart.is_given_back:
+                continue
             status = self.says(gang)
             if status is None or self._told.get(gang.metadata.uid) == status:
                 continue
@@ -145,6 +157,9 @@ class Heart:
         self.client = client
         self.key = key
         self.seconds = seconds
+        self.is_given_back = False
+        # Two renewals, or a renewal and the end, must not overtake each other.
+        self._one_by_one = asyncio.Lock()
 
     async def start(self) -> None:
         """Create the Lease, held by somebody."""
@@ -161,15 +176,24 @@ class Heart:
         while True:
             await asyncio.sleep(_RENEWAL)
             with contextlib.suppress(KubeError):
-                await self.beat()
+                async with self._one_by_one:
+                    if not self.is_given_back:
+                        await self._renew()
 
     async def beat(self) -> None:
-        """Renew it once."""
-        await self._change({"renewTime": micro_time(SYSTEM.utc()), "holderIdentity": "stand-in"})
+        """Renew it once, also after it was given back."""
+        async with self._one_by_one:
+            self.is_given_back = False
+            await self._renew()
 
     async def give_back(self) -> None:
         """End it in an orderly way."""
-        await self._change({"holderIdentity": None})
+        async with self._one_by_one:
+            self.is_given_back = True
+            await self._change({"holderIdentity": None})
+
+    async def _renew(self) -> None:
+        await self._change({"renewTime": micro_time(SYSTEM.utc()), "holderIdentity": "stand-in"})
 
     async def _change(self, spec: Object) -> None:
         await self.client.patch(

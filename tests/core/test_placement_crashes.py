@@ -15,7 +15,7 @@ from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import CONFIGMAPS, PODS
 from shared_api.runtime.watching.cache import Cache
 from shared_api.runtime.watching.reflector import Reflector, Source
-from tests.core.kit import Object, Onlooker, gates, is_ready
+from tests.core.kit import Object, Onlooker, gates, is_ready, running_operator
 from tests.core.stand_in import StandIn
 from tests.core.test_crash_only import Deaths, until_nothing_is_left_to_do
 from tests.core.test_placement_walk import (
@@ -84,6 +84,12 @@ def object_of(name: str, namespace: str) -> Any:
     return writes
 
 
+def answering_nothing(gang: LooseObject) -> Object:
+    """What a backend says that has written its objects, and is not done."""
+    del gang
+    return {"conditions": []}
+
+
 @pytest.mark.parametrize(("outcome", "first", "spec"), CASES, ids=[case[0] for case in CASES])
 @pytest.mark.parametrize("at_once", [1, 16])
 async def test_a_walk_that_is_killed_after_every_write_comes_to_the_same_end(
@@ -112,5 +118,37 @@ async def test_a_walk_that_is_killed_after_every_write_comes_to_the_same_end(
         }
         assert holders.ever == {"one", "other"}
         assert holders.together == [], "at no time did two backends have the gang"
+    for name in ("one", "other"):
+        await person.remove_backend(name)
+
+
+@pytest.mark.parametrize("is_released", [True, False], ids=["Ambiguous", "Transient"])
+async def test_a_walk_away_from_a_backend_that_is_down_survives_the_same(
+    core_cluster: Cluster, person: Onlooker, is_released: bool
+) -> None:
+    client, space = person.client, person.namespace
+    first: Object = {"preparation": NOBODY} if is_released else {"says": answering_nothing}
+    one = StandIn(client, "one", writes=object_of("one", space), **first)
+    other = StandIn(client, "other", writes=object_of("other", space))
+    holders, deaths = Holders(), Deaths(1)
+    lost = {"after": "1s", "action": "Relocate"}
+    async with one.serving(), other.serving(), holders.watching(client, space):
+        await create_policy(person, among("one", "other", lost=lost))
+        await person.create(workload())
+        async with running_operator(core_cluster):
+            await person.until(
+                lambda: (
+                    len(person.pods) == 2
+                    and holders.ever == {"one"}
+                    and all(bool(gates(pod)) != is_released for pod in person.pods)
+                )
+            )
+        await one.go_down()
+        died = await until_nothing_is_left_to_do(core_cluster, person, 2, deaths.client_type())
+        assert died > 5
+        outcome = "Ambiguous" if is_released else "Transient"
+        assert attempts(person) == [("one", outcome), ("other", None)]
+        assert holders.ever == {"one", "other"}
+        assert holders.together == [], "its objects went although it is down"
     for name in ("one", "other"):
         await person.remove_backend(name)
