@@ -138,7 +138,7 @@ def container_body(
 
 
 def _user(pod: RemotePod) -> str:
-    """Return user and group as the engine takes them; empty for those of the image."""
+    """Return user and group in the form of the engine; empty for those of the image."""
     own, shared = pod.spec.containers[0].security_context, pod.spec.security_context
     user = shared.run_as_user if own.run_as_user is None else own.run_as_user
     group = shared.run_as_group if own.run_as_group is None else own.run_as_group
