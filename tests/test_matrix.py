@@ -21,7 +21,7 @@ def test_an_unknown_part_is_refused_with_those_that_exist(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["slurm"])
+        main(["nomad"])
     told = capsys.readouterr().err
-    assert "there is no part slurm" in told
+    assert "there is no part nomad" in told
     assert all(part.name in told for part in PARTS)
