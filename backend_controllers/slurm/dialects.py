@@ -1,4 +1,4 @@
-"""The two forms of Slurm's REST API that this backend speaks. Pure.
+"""The two forms of Slurm's REST API that this backend uses. Pure.
 
 v0.0.42 is served by Slurm 24.11 and later, v0.0.38 by Slurm 21.08 to 23.02. They differ in how numbers,
 states, GPUs and the environment are written, and in which keys a server accepts. Unknown fields

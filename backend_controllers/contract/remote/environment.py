@@ -1,6 +1,6 @@
 """The environment of a pod on a far side, computed as a kubelet does it. Pure.
 
-Beside what the pod's own spec says there are three variables of ours: rank, size and the addresses of
+Beside what the pod's own variables there are three variables of ours: rank, size and the addresses of
 all members.
 """
 
