@@ -225,7 +225,7 @@ class SlurmExecutor:
         return self._watch.jobs[number]
 
     async def _granted(self, job: SlurmJob, plan: SlurmPlan) -> None:
-        """Wait until a job is scheduled; cancel it if that takes too long."""
+        """Wait until Slurm granted a job; cancel it if that takes too long."""
         self._reserving.add(job.id)
         reason = ""
         try:

@@ -158,7 +158,7 @@ class Setting:
     ranks: Mapping[str, int]
     """The rank of every pod of the gang by name."""
     addresses: Mapping[str, str]
-    """Addresses of pods that are scheduled already, by name."""
+    """Addresses of pods that run already, by name."""
 
 
 def script_of(plan: SlurmPlan, options: SlurmOptions, setting: Setting) -> str:

@@ -57,7 +57,7 @@ class SlurmJob:
 
     @property
     def is_granted(self) -> bool:
-        """Tell whether all components are scheduled."""
+        """Tell whether Slurm granted all components."""
         return not self.is_waiting and not self.has_ended
 
     @property

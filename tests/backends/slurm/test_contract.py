@@ -23,3 +23,8 @@ class TestSlurm(ExecutorContract, FaultContract):
         # Slurm lists jobs for minutes after their end, and all tests have gangs of the same name.
         cluster = f"t{crc32(request.node.name.encode())}"
         return SlurmFarSide(slurm, options_for(slurm, cluster))
+
+    async def test_what_a_killed_process_reserved_can_be_released_by_the_next(
+        self, far_side: FarSide
+    ) -> None:
+        pytest.skip("a job that still waits is no unit; it is cancelled after reserve_seconds")
