@@ -22,12 +22,12 @@ from backend_controllers.contract.declaration import (
 from backend_controllers.contract.detecting import GANG, checked_options
 from backend_controllers.contract.remote.api import REMOTE_GANGS, ObservedRemoteGang, RemoteClique
 from backend_controllers.contract.remote.executor import Executor
+from backend_controllers.contract.remote.preparation import preparation
 from backend_controllers.contract.remote.translation import RemoteTranslator
 from backend_controllers.contract.remote.unsupported import unsupported
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.runners import refusals
 from shared_api import names
-from shared_api.models import PodPatch, PodPreparationSpec, PodSpecPatch, PreparationMode
 
 BACKEND_NAME = "slurm"
 SCHEDULER_NAME = "podgang-slurm"
@@ -44,11 +44,10 @@ def detect(served: Served, options: Options) -> Dialect:
     del served
     chosen = checked_options(options, SlurmOptions)
     translator = RemoteTranslator("Slurm", chosen.grant_seconds, partial(_refusals, chosen))
-    patch = PodPatch(spec=PodSpecPatch(scheduler_name=SCHEDULER_NAME))
     return Dialect(
         name=DIALECT,
         capabilities=CAPABILITIES,
-        preparation=PodPreparationSpec(mode=PreparationMode.STATIC, members=patch, surplus=patch),
+        preparation=preparation(SCHEDULER_NAME),
         translate=translator.translate,
         mirror=translator.mirror,
         writes=(Writes(REMOTE_GANGS, ObservedRemoteGang, translated=True),),
