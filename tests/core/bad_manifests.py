@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[Edits, str]] = {
         "podCliqueScalingGroups[0].replicas: Invalid value: 1000000",
     ),
     "no template": ({"spec": {"replicas": 1}}, "spec.template: Required value"),
-    "no cliques": ({f"{TEMPLATE}.cliques": []}, "should have at least 1 items"),
+    "no cliques": ({f"{TEMPLATE}.cliques": []}, "at least one PodClique must be defined"),
     "two cliques of one name": ({f"{TEMPLATE}.cliques.1.name": "a"}, "cliques[1]: Duplicate value"),
     "two cliques of one role": (
         {f"{TEMPLATE}.cliques.1.spec.roleName": "a"},
