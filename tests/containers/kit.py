@@ -1,6 +1,7 @@
 """Small workloads for real containers, and readers of what these did."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,17 @@ def pods(cluster: Cluster, space: str, *selectors: str) -> list[Object]:
 
 def logs(cluster: Cluster, space: str, pod: Object) -> str:
     return cluster.kubectl("logs", f"-n{space}", pod["metadata"]["name"], "-cmain").stdout
+
+
+def first_line(cluster: Cluster, space: str, pod: Object) -> str:
+    """Wait for the first line of a log: without a probe a pod may be ready before it is written."""
+    program = [str(cluster.kubectl_program()), f"--kubeconfig={cluster.kubeconfig}"]
+    command = [*program, "logs", "--follow", f"-n{space}", pod["metadata"]["name"], "-cmain"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        line = following.stdout.readline()
+        following.terminate()
+    return line
 
 
 def until_message(cluster: Cluster, space: str, name: str, *words: str) -> str:

@@ -13,7 +13,7 @@ import yaml
 
 from local_cluster.cluster import Cluster
 from local_cluster.container_node.product_image import image_name
-from tests.containers.kit import PATIENCE, ROOT, Object, apply, logs, pods, until_ready
+from tests.containers.kit import PATIENCE, ROOT, Object, apply, first_line, pods, until_ready
 
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(900)]
 
@@ -76,7 +76,7 @@ def test_a_sample_is_admitted_runs_and_finds_its_addresses(
     product.kubectl("wait", f"-n{space}", "pods", "--all", "--for=condition=Ready", timeout)
     running = pods(product, space)
     addresses = {pod["status"]["podIP"] for pod in running}
-    told = [json.loads(logs(product, space, pod)) for pod in running]
+    told = [json.loads(first_line(product, space, pod)) for pod in running]
     assert all("$(" not in one["arguments"] for one in told), told
     assert {address for one in told for address in one["found"].values()} <= addresses
     asked = len(re.findall(r"\.\$\(GROVE_HEADLESS_SERVICE\)", file.read_text()))
