@@ -73,14 +73,19 @@ class Operator:
     async def until_idle(self, seconds: float = 60) -> None:
         """Wait until every queue has been worked off, and no status waits to be told."""
         loop = asyncio.get_running_loop()
-        async with asyncio.timeout(seconds):
-            quiet_since: float | None = None
-            while quiet_since is None or loop.time() < quiet_since + _QUIET:
-                await asyncio.sleep(0.05)  # the queues tell nobody that they are empty
-                if self._is_busy():
-                    quiet_since = None
-                elif quiet_since is None:
-                    quiet_since = loop.time()
+        work: list[str] = []
+        quiet_since: float | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                while quiet_since is None or loop.time() < quiet_since + _QUIET:
+                    await asyncio.sleep(0.05)  # the queues tell nobody that they are empty
+                    if work := self._work():
+                        quiet_since = None
+                    elif quiet_since is None:
+                        quiet_since = loop.time()
+        except TimeoutError as error:
+            error.add_note(f"still to be done: {work}")
+            raise
 
     async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
         """Wait for something that the operator counts."""
@@ -88,9 +93,9 @@ class Operator:
             while not condition():  # noqa: ASYNC110 - counters have nobody to tell
                 await asyncio.sleep(0.02)
 
-    def _is_busy(self) -> bool:
-        families = self.telemetry.registry.collect()
-        return any(_is_work(sample) for family in families for sample in family.samples)
+    def _work(self) -> list[str]:
+        found = (one for family in self.telemetry.registry.collect() for one in family.samples)
+        return [f"{one.name}{one.labels}={one.value}" for one in found if _is_work(one)]
 
     def metric(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
