@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backend_controllers.default import BACKEND as DEFAULT
-from backend_controllers.generic.kinds import BACKENDS, GANGS
+from backend_controllers.generic.kinds import GANGS
 from backend_controllers.kai import BACKEND as KAI
 from backend_controllers.kai.api import PODGROUPS, QUEUES
 from backend_controllers.kai.installation import KaiOptions
@@ -20,7 +20,7 @@ from local_cluster.schedulers.kai import QUEUE
 from shared_api import names
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject, PartialObject
-from tests.backends.kai.live import Stage
+from tests.backends.kai.live import Stage, forget_backends
 from tests.backends.kit import backend_settings, running_backend
 from tests.core.kit import (
     Onlooker,
@@ -36,6 +36,7 @@ from tests.core.kit import (
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 SECONDS = 120
+_BACKENDS = ("kai", "kai-cheap", "default")
 MOVED = 200
 ORDER = [{"name": "kai", "weight": 10}, {"name": "default", "weight": 5}]
 
@@ -84,19 +85,20 @@ class Scene:
 async def scene(
     cluster: Cluster, stage: Stage, kai: BackendSettings | None = None
 ) -> AsyncIterator[Scene]:
-    async with (
-        running_operator(cluster) as operator,
-        running_backend(cluster, KAI, kai or backend_settings(KaiOptions())) as one,
-        running_backend(cluster, DEFAULT) as other,
-        Onlooker(stage.client, stage.namespace).watching() as person,
-    ):
-        await one.until_serving()
-        await other.until_serving()
-        yield Scene(stage, person, operator)
     # A record that was there before belongs to a backend that was down, which comes last for a while.
-    for name in ("kai", "default"):
-        record = await stage.client.get(BACKENDS, name, into=PartialObject)
-        await stage.client.delete(BACKENDS, name, uid=record.metadata.uid)
+    await forget_backends(stage.client, *_BACKENDS)
+    try:
+        async with (
+            running_operator(cluster) as operator,
+            running_backend(cluster, KAI, kai or backend_settings(KaiOptions())) as one,
+            running_backend(cluster, DEFAULT) as other,
+            Onlooker(stage.client, stage.namespace).watching() as person,
+        ):
+            await one.until_serving()
+            await other.until_serving()
+            yield Scene(stage, person, operator)
+    finally:
+        await forget_backends(stage.client, *_BACKENDS)
 
 
 async def test_a_gang_that_kai_refuses_runs_on_kube_scheduler_at_once(
@@ -186,8 +188,6 @@ async def test_under_cost_the_cheaper_of_two_instances_runs_the_gang(
         told = condition(gang, names.CONDITION_BACKEND_SELECTED)["message"]
         assert told.startswith("backend 'kai-cheap' by PlacementPolicy 'p', 1.20 USD/h")
         assert "others: kai: 2.00 USD/h" in told
-        record = await stage.client.get(BACKENDS, "kai-cheap", into=LooseObject)
-    await stage.client.delete(BACKENDS, "kai-cheap", uid=record.metadata.uid)
 
 
 async def test_many_gangs_that_all_have_to_move_run_whole_with_few_writes(
