@@ -24,6 +24,7 @@ from core_operator.plan.jobs.runs import Run
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.expansion import clique_named
 from core_operator.plan.manifests.pods import dropped_fields, pod_manifest
+from core_operator.plan.placement.handover import first_clique_of, has_left
 from core_operator.plan.pods.pod_plan import (
     NewPod,
     PodPlan,
@@ -132,17 +133,18 @@ class PodCliqueReconciler:
         if run.with_jobs and await self._end(clique, run, behalf):
             return None
         gang = self._view.gang(clique.metadata.labels.get(names.LABEL_PODGANG, ""), pcs)
-        backend = gang.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND) if gang else None
-        record = self._view.record(backend)
+        labels = gang.metadata.labels if gang else {}
+        record = self._view.record(labels.get(names.LABEL_SCHEDULER_BACKEND))
         if gang is None or record is None:
             return None
+        if has_left(gang, self._view.clique(first_clique_of(gang), pcs)):
+            return None  # A new pod would keep the scheduler's object that has to go first.
         plan = self._plan(pcs, clique, gang, record, run)
         plan = await self._used_names.replanned(
             plan, clique, gang, lambda: self._plan(pcs, clique, gang, record, run)
         )
         waiting = self._context.losses.waiting(clique, (new.index for new in plan.create))
-        taken: list[str] = []
-        events = ChildEvents()
+        taken, events = list[str](), ChildEvents()
 
         async def create(prepared: _Prepared) -> None:
             # One manifest at a time: thousands of them would take a lot of memory.

@@ -1,7 +1,7 @@
 """Moves a gang with a placement policy from one backend instance to the next.
 
 The order of the writes survives a crash at any point: what the successor must know is stored first,
-then the ungated pods are deleted, then the gang. The gang is deleted in the foreground: it is gone
+then its pods are deleted, then the gang. The gang is deleted in the foreground: it is gone
 once the objects of its backend are gone, with or without that backend, and only then can its set
 create the successor. So at no time do two backends have the gang.
 
@@ -12,7 +12,12 @@ reconcile sees it and the gang stays.
 from collections.abc import Mapping
 
 from core_operator.context import CoreContext
-from core_operator.plan.placement.handover import Handover, handover_in, handover_patch
+from core_operator.plan.placement.handover import (
+    Handover,
+    first_clique_of,
+    handover_patch,
+    has_left,
+)
 from core_operator.plan.walk.steps import Step
 from core_operator.state import caches as kinds
 from core_operator.writes.pod_writer import PodWriter
@@ -40,8 +45,7 @@ class GangMover:
 
     def is_leaving(self, gang: PodGang, cliques: Mapping[str, PodClique]) -> bool:
         """Tell whether a move of this gang has begun."""
-        left = handover_in(first_clique(gang, cliques))
-        return left is not None and left.gang_uid == gang.metadata.uid
+        return has_left(gang, first_clique(gang, cliques))
 
     async def leave(
         self,
@@ -62,8 +66,8 @@ class GangMover:
             await self._store(clique, Handover(gang.metadata.uid or "", step.status), behalf)
             self._report(gang, pcs, step)
         pods = [pod for clique in cliques.values() for pod in self._context.view.pods_of(clique)]
-        ungated = [pod for pod in pods if pod.is_live and not pod.has_our_gate]
-        await self._pod_writer.withdraw(ungated, behalf)
+        # Gated pods too: while one refers to its PodGroup, kube-scheduler's object does not go.
+        await self._pod_writer.withdraw([pod for pod in pods if pod.is_live], behalf)
         await self._applier.delete(self._gangs, found, behalf, propagation=Propagation.FOREGROUND)
 
     async def settle(self, gang: PodGang, cliques: Mapping[str, PodClique], behalf: Behalf) -> None:
@@ -96,4 +100,4 @@ class GangMover:
 
 def first_clique(gang: PodGang, cliques: Mapping[str, PodClique]) -> PodClique | None:
     """Return the PodClique that keeps what a gang leaves for its successor."""
-    return cliques.get(gang.spec.podgroups[0].name) if gang.spec.podgroups else None
+    return cliques.get(first_clique_of(gang))

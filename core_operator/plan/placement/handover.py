@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from shared_api import names
-from shared_api.models import JsonObject, KubeModel, PlacementStatus, PodClique
+from shared_api.models import JsonObject, KubeModel, PlacementStatus, PodClique, PodGang
 
 
 class _Stored(KubeModel):
@@ -25,6 +25,17 @@ class Handover:
 
     gang_uid: str
     placement: PlacementStatus
+
+
+def first_clique_of(gang: PodGang) -> str:
+    """Return the name of the PodClique that keeps what a gang leaves for its successor."""
+    return gang.spec.podgroups[0].name if gang.spec.podgroups else ""
+
+
+def has_left(gang: PodGang, clique: PodClique | None) -> bool:
+    """Tell whether a move of this gang has begun, by its first PodClique."""
+    left = handover_in(clique)
+    return left is not None and left.gang_uid == gang.metadata.uid
 
 
 def handover_in(clique: PodClique | None) -> Handover | None:
