@@ -69,7 +69,7 @@ FINE = {
 }
 # Words of shell commands.
 COMMANDS = "backend_controllers/slurm/"
-# The remaining names of code that is being worked on elsewhere.
+# Packages whose names have not been changed yet.
 LATER = ("backend_controllers/docker/", "backend_controllers/remote/", "core_operator/plan/walk/")
 
 
