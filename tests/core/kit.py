@@ -73,18 +73,19 @@ class Operator:
     async def until_idle(self, seconds: float = 60) -> None:
         """Wait until every queue has been worked off, and no status waits to be told."""
         loop = asyncio.get_running_loop()
-        work: list[str] = []
+        seen: Counter[str] = Counter()
         quiet_since: float | None = None
         try:
             async with asyncio.timeout(seconds):
                 while quiet_since is None or loop.time() < quiet_since + _QUIET:
                     await asyncio.sleep(0.05)  # the queues tell nobody that they are empty
                     if work := self._work():
+                        seen.update(work)
                         quiet_since = None
                     elif quiet_since is None:
                         quiet_since = loop.time()
         except TimeoutError as error:
-            error.add_note(f"still to be done: {work}")
+            error.add_note(f"what was to be done, and how often: {seen.most_common(10)}")
             raise
 
     async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
