@@ -41,7 +41,7 @@ class ListedPod(msgspec.Struct, frozen=True):
     status: PodStatus = PodStatus()
 
     @property
-    def is_live(self) -> bool:
+    def uses_capacity(self) -> bool:
         """Return whether the pod uses capacity, or will."""
         return self.status.phase not in ("Succeeded", "Failed")
 

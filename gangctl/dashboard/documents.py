@@ -128,7 +128,7 @@ def _gang(snapshot: Snapshot, gang: LooseObject) -> GangDocument:
     pods = snapshot.pods_of_gang.get((report.namespace, report.name), ())
     blocking = next((s for s in report.stages if s.name == report.blocked_by), None)
     since = _at(gang, blocking) or gang.metadata.creation_timestamp if blocking else ""
-    used = gpus_of(p for p in pods if p.is_live)
+    used = gpus_of(p for p in pods if p.uses_capacity)
     return GangDocument(
         "gang",
         report.namespace,
@@ -173,7 +173,7 @@ def node_document(
     total = {name: parsed(text) or Fraction(0) for name, text in node.status.allocatable.items()}
     by_kind: dict[bool, dict[str, float]] = {True: {}, False: {}}
     by_user: dict[tuple[str, bool], tuple[int, dict[str, float]]] = {}
-    for pod in (pod for pod in pods if pod.is_live):
+    for pod in (pod for pod in pods if pod.uses_capacity):
         is_gang = names.LABEL_PODGANG in pod.metadata.labels
         amounts = shown_amounts(requests_or_nothing(pod.spec))
         _add(by_kind[is_gang], amounts)

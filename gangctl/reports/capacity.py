@@ -40,7 +40,7 @@ def capacity_of(snapshot: Snapshot) -> Capacity:
     counts: Counter[tuple[str, int]] = Counter()
     for pod in snapshot.pods:
         node = pod.spec.node_name
-        if node not in free or not pod.is_live:
+        if node not in free or not pod.uses_capacity:
             continue
         users[node].append(pod)
         requested = requests_or_nothing(pod.spec)

@@ -70,7 +70,7 @@ def demands_of(snapshot: Snapshot, gang: LooseObject) -> list[Demand]:
             bool(one.spec.node_name)
             and one.metadata.labels.get(names.LABEL_PODCLIQUE) == group["name"]
             for one in snapshot.pods_of_gang.get((gang.metadata.namespace, gang.metadata.name), ())
-            if one.is_live
+            if one.uses_capacity
         )
         count = int(group.get("minReplicas", 0)) - bound
         if count > 0:

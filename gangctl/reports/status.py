@@ -75,7 +75,7 @@ def counts(item: LooseObject) -> tuple[int, int]:
 
 def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
     key = item.metadata.namespace, item.metadata.name
-    pods = [pod for pod in snapshot.pods_of_set.get(key, ()) if pod.is_live]
+    pods = [pod for pod in snapshot.pods_of_set.get(key, ()) if pod.uses_capacity]
     gangs = snapshot.gangs_of_set.get(key, ())
     found = {_backend(gang) for gang in gangs}
     used = gpus_of(pods)
@@ -104,7 +104,7 @@ def _of_gangs(snapshot: Snapshot, gangs: Sequence[LooseObject]) -> str:
     """Return what the first waiting gang waits for; Grove's own operator does not report it."""
     for gang in gangs:
         key = gang.metadata.namespace, gang.metadata.name
-        pods = [pod for pod in snapshot.pods_of_gang.get(key, ()) if pod.is_live]
+        pods = [pod for pod in snapshot.pods_of_gang.get(key, ()) if pod.uses_capacity]
         blocking = blocking_stage(stages_of(gang, pods))
         if blocking is not None:
             counts = f"{blocking.count} " if blocking.count else ""

@@ -107,7 +107,7 @@ def _of_set(item: LooseObject, gangs: tuple[GangReport, ...], *, is_waiting: boo
 def gang_report(snapshot: Snapshot, gang: LooseObject, capacity: Capacity | None) -> GangReport:
     """Return why one gang runs or waits."""
     namespace, name = gang.metadata.namespace, gang.metadata.name
-    pods = [pod for pod in snapshot.pods_of_gang.get((namespace, name), ()) if pod.is_live]
+    pods = [pod for pod in snapshot.pods_of_gang.get((namespace, name), ()) if pod.uses_capacity]
     stages = stages_of(gang, pods)
     failed = condition(gang, names.CONDITION_FAILED)
     has_ended = phase_of(gang, stages) in ENDED or failed.get("status") == "True"

@@ -11,7 +11,7 @@ from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.runtime.watching.cache import Cache, Handler
 from tests.core.kit import Onlooker
-from tests.core.rooms import Rooms
+from tests.core.pod_capacity import PodCapacity
 from tests.core.topology_kit import Bindings
 
 CRDS = Path(__file__).parents[2] / "crds"
@@ -44,17 +44,17 @@ async def client(core_cluster: Cluster) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def person(client: Client, namespace: str) -> AsyncIterator[Onlooker]:
-    """Somebody who watches the test's namespace."""
+    """Watch the namespace of the test."""
     async with Onlooker(client, namespace).watching() as onlooker:
         yield onlooker
 
 
 @pytest.fixture
-def rooms(core_cluster: Cluster) -> Iterator[Rooms]:
-    """Room for pods that need one."""
-    rooms = Rooms(core_cluster)
-    yield rooms
-    rooms.close()
+def capacity(core_cluster: Cluster) -> Iterator[PodCapacity]:
+    """Provide pod slots, which pods of a test may request."""
+    capacity = PodCapacity(core_cluster)
+    yield capacity
+    capacity.remove()
 
 
 @pytest.fixture

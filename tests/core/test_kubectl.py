@@ -8,7 +8,7 @@ from core_operator.state.caches import SETS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from tests.core.kit import Onlooker, clique, condition, pcs, running_operator
-from tests.core.rooms import Rooms, roomy
+from tests.core.pod_capacity import PodCapacity, sized_clique
 from tests.core.stand_in import StandIn, programmed
 
 pytestmark = pytest.mark.cluster
@@ -33,12 +33,12 @@ async def shown(
 
 
 async def test_get_reports_who_waits_for_what_and_wide_reports_the_numbers(
-    core_cluster: Cluster, person: Onlooker, rooms: Rooms
+    core_cluster: Cluster, person: Onlooker, capacity: PodCapacity
 ) -> None:
     mortal = {names.ANNOTATION_SCHEDULER_BACKEND: "mortal"}
     lease = {"namespace": person.namespace, "name": "nobody"}
     await StandIn(person.client, "mortal", lease=lease).register()
-    await rooms.open(2)
+    await capacity.provide(2)
     backend = StandIn(
         person.client,
         "default",
@@ -54,7 +54,7 @@ async def test_get_reports_who_waits_for_what_and_wide_reports_the_numbers(
         "held": "0/1 replicas available; gang held-0: 2/2 pods gated until backend default has"
         " programmed the gang",
         "partly": "0/1 replicas available; gang partly-0: 2/3 pods scheduled; 1 with"
-        " insufficient example.com/room",
+        " insufficient example.com/pod-slot",
         "fine": "2/2 replicas available",
         "lost": "0/1 replicas available; gang lost-0: backend 'mortal' is down: its Lease"
         f" {person.namespace}/nobody does not exist. Start it: kubectl -n {person.namespace} scale deployment"
@@ -62,7 +62,7 @@ async def test_get_reports_who_waits_for_what_and_wide_reports_the_numbers(
     }
     async with backend.serving(), running_operator(core_cluster):
         await person.create(pcs("held", clique("a", 2)))
-        await person.create(pcs("partly", roomy("a", 3, 3)))
+        await person.create(pcs("partly", sized_clique("a", 3, 3)))
         await person.create(pcs("fine", clique("a", 2), replicas=2))
         await person.create(pcs("lost", clique("a", 2), annotations=mortal))
         await person.until(

@@ -122,18 +122,18 @@ async def test_surplus_waits_for_the_minimum_where_the_record_requires_it(
     core_cluster: Cluster, person: Onlooker
 ) -> None:
     rules = {"surplus": "AfterScheduled"}
-    nowhere = {"nodeSelector": {"example.com/room": "yes"}}
+    nowhere = {"nodeSelector": {"example.com/site": "yes"}}
     backend = StandIn(person.client, "default", release=rules)
     async with backend.serving(), running_operator(core_cluster) as operator:
         await person.create(pcs("w", clique("a", 3, minAvailable=2, podSpec=nowhere)))
         await person.until(lambda: sum(not gates(pod) for pod in person.pods) == 2)
         await operator.until_idle()
         assert gates(person.pods_of("w-0-a")["2"]) == [GATE]
-        core_cluster.kubectl("label", "node", "node-1", "example.com/room=yes")
+        core_cluster.kubectl("label", "node", "node-1", "example.com/site=yes")
         try:
             await person.until_ready(3)
         finally:
-            core_cluster.kubectl("label", "node", "node-1", "example.com/room-")
+            core_cluster.kubectl("label", "node", "node-1", "example.com/site-")
 
 
 async def test_a_pod_that_the_server_refuses_is_reported_with_its_message(

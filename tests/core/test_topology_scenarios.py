@@ -112,7 +112,7 @@ EXPECTED: dict[str, dict[str, dict[str, str]]] = {
             for n in range(7)
         },
     },
-    # TAS13: what no rack has room for is asked for all the same.
+    # TAS13: what fits into no rack is requested all the same.
     "tas-insuffic": {"tas-insuffic-0": {"gang": RACK}},
     # TAS14: each replica by itself.
     "tas-multirep": {"tas-multirep-0": {"gang": RACK}, "tas-multirep-1": {"gang": RACK}},

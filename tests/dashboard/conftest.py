@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.core.conftest import client, core_cluster, person, rooms
+from tests.core.conftest import capacity, client, core_cluster, person
 from tests.dashboard.browser import REQUIRED, browser, why_not
 
-__all__ = ["client", "core_cluster", "person", "rooms"]
+__all__ = ["capacity", "client", "core_cluster", "person"]
 
 OpenPage = Callable[..., Awaitable[Any]]
 

@@ -13,7 +13,7 @@ from backend_controllers.default import BACKEND
 from local_cluster.cluster import Cluster
 from tests.backends.kit import running_backend
 from tests.core.kit import Onlooker, clique, pcs, running_operator
-from tests.core.rooms import Rooms, roomy
+from tests.core.pod_capacity import PodCapacity, sized_clique
 from tests.dashboard.conftest import OpenPage
 
 pytestmark = [pytest.mark.cluster, pytest.mark.browser]
@@ -39,9 +39,9 @@ async def dashboard(kubeconfig: Path, *more: str) -> AsyncIterator[str]:
 
 
 async def test_a_gang_goes_from_waiting_to_running_without_a_reload(
-    core_cluster: Cluster, person: Onlooker, rooms: Rooms, open_page: OpenPage
+    core_cluster: Cluster, person: Onlooker, capacity: PodCapacity, open_page: OpenPage
 ) -> None:
-    await rooms.open(1)
+    await capacity.provide(1)
     async with (
         running_operator(core_cluster),
         running_backend(core_cluster, BACKEND),
@@ -50,12 +50,12 @@ async def test_a_gang_goes_from_waiting_to_running_without_a_reload(
         page = await open_page(url)
         await page.get_by_text("No PodCliqueSets").wait_for()
         await page.evaluate("globalThis.isSamePage = true")
-        await person.create(pcs("w", roomy("a", 2, 2)))
+        await person.create(pcs("w", sized_clique("a", 2, 2)))
         await page.locator(".tile.waiting .number", has_text="1").wait_for()
         await page.get_by_role("link", name=f"{person.namespace}/w").click()
         stage = page.locator(".timeline li.waiting, .timeline li.refused")
         await stage.filter(has_text="scheduled").wait_for()
-        await rooms.open(2)
+        await capacity.provide(2)
         await page.locator(".timeline li.passed", has_text="ready").wait_for()
         await page.get_by_text("Running", exact=True).first.wait_for()
         await page.get_by_role("link", name="Capacity").click()

@@ -20,7 +20,7 @@ from tests.backends.volcano.live import (
     volcanic,
 )
 from tests.core.kit import Onlooker, clique, condition, is_ready
-from tests.core.rooms import Rooms, roomy
+from tests.core.pod_capacity import PodCapacity, sized_clique
 
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix]
 
@@ -52,23 +52,23 @@ async def test_a_set_runs_on_volcano_with_few_writes_and_leaves_nothing(
 async def test_surplus_pods_never_take_the_capacity_of_members(
     volcano_with_gangs: Cluster, person: Onlooker
 ) -> None:
-    rooms = Rooms(volcano_with_gangs)
+    capacity = PodCapacity(volcano_with_gangs)
     try:
-        await rooms.open(3)
+        await capacity.provide(3)
         async with product(volcano_with_gangs):
-            await person.create(volcanic("w", roomy("a", 4, 1), roomy("b", 3, 3)))
+            await person.create(volcanic("w", sized_clique("a", 4, 1), sized_clique("b", 3, 3)))
             said = await until_said(person, "w-0", "Scheduled", "Unschedulable")
             assert said.startswith("0/4 pods scheduled (a 0/1, b 0/3): ")
             assert bound(person) == []
             await person.until(lambda: _why(person) == "PodsNotScheduled", SECONDS)
-            await rooms.open(4)
+            await capacity.provide(4)
             await until_running(person, "w-0")
             assert bound(person) == ["w-0-a-0", "w-0-b-0", "w-0-b-1", "w-0-b-2"]
-            await rooms.open(6)
+            await capacity.provide(6)
             await person.until(lambda: sum(map(is_ready, person.pods)) == 6, SECONDS)
             assert len(person.all(GANGS)) == 1
     finally:
-        rooms.close()
+        capacity.remove()
 
 
 def _why(person: Onlooker) -> object:

@@ -1,7 +1,7 @@
-"""Room that comes bit by bit, and a backend that hands gangs to Kubernetes' own scheduler.
+"""Capacity that is added step by step, and a backend that uses Kubernetes' own scheduler.
 
-A node has as many rooms as a test opens, as a resource of its own kind; a pod needs one. So
-there is room for exactly so many pods, whatever else runs in the cluster.
+One node has as many pod slots as a test provides, as an extended resource; a pod requests one. So
+exactly so many pods fit, whatever else runs in the cluster.
 """
 
 import asyncio
@@ -22,40 +22,40 @@ from tests.core.stand_in import StandIn
 GROUP, VERSION = API_VERSION.split("/")
 WORKLOADS = Resource(GROUP, VERSION, "workloads", "Workload")
 POD_GROUPS = Resource(GROUP, VERSION, "podgroups", "PodGroup")
-ROOM = "example.com/room"
+POD_SLOT = "example.com/pod-slot"
 NODE = "node-7"
 
 
-class Rooms:
-    """The room that there is for the test's pods."""
+class PodCapacity:
+    """The capacity for the pods of a test."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    async def open(self, rooms: int) -> None:
-        """Let there be room for so many pods."""
-        await asyncio.to_thread(self._set, str(rooms))
+    async def provide(self, pods: int) -> None:
+        """Set the capacity to so many pods."""
+        await asyncio.to_thread(self._set, str(pods))
 
-    def close(self) -> None:
-        """Take the resource away again."""
+    def remove(self) -> None:
+        """Remove the resource from the node."""
         self._set(None)
 
-    def _set(self, rooms: str | None) -> None:
-        resources = {"capacity": {ROOM: rooms}, "allocatable": {ROOM: rooms}}
+    def _set(self, pods: str | None) -> None:
+        resources = {"capacity": {POD_SLOT: pods}, "allocatable": {POD_SLOT: pods}}
         patch = ("--type=merge", "--patch", json.dumps({"status": resources}))
         self._cluster.kubectl("patch", "node", NODE, "--subresource=status", *patch)
 
 
-def roomy(name: str, replicas: int, minimum: int) -> Object:
-    """A clique whose pods need a room each."""
+def sized_clique(name: str, replicas: int, minimum: int) -> Object:
+    """Return a clique whose pods request a slot each."""
     made = clique(name, replicas, minAvailable=minimum)
     (container,) = made["spec"]["podSpec"]["containers"]
-    container["resources"] = {"requests": {ROOM: "1"}, "limits": {ROOM: "1"}}
+    container["resources"] = {"requests": {POD_SLOT: "1"}, "limits": {POD_SLOT: "1"}}
     return made
 
 
 def native_gang(gang: LooseObject) -> list[tuple[Resource, Object]]:
-    """What Kubernetes 1.36 schedules whole: the minimum of all groups together."""
+    """Return what Kubernetes 1.36 schedules whole: the minimum of all groups together."""
     size = sum(group["minReplicas"] for group in gang.spec["podgroups"])
     workload, group = gang_objects(gang.metadata.name, gang.metadata.namespace, size)
     owner = {
@@ -73,7 +73,7 @@ def native_gang(gang: LooseObject) -> list[tuple[Resource, Object]]:
 
 @contextlib.asynccontextmanager
 async def everything(cluster: Cluster, person: Onlooker, **rules: Any) -> AsyncIterator[None]:
-    """The operator, and a backend that makes Kubernetes schedule the minimum of a gang whole."""
+    """Run the operator, and a backend that lets Kubernetes schedule the minimum of a gang whole."""
     member = {"spec": {"schedulingGroup": {"podGroupName": "{gang}"}}}
     preparation = {"mode": "Static", "members": member, "surplus": {}}
     backend = StandIn(
@@ -84,17 +84,17 @@ async def everything(cluster: Cluster, person: Onlooker, **rules: Any) -> AsyncI
 
 
 def ready(person: Onlooker) -> int:
-    """How many pods run."""
+    """Return how many pods are ready."""
     return sum(map(is_ready, person.pods))
 
 
 def running_of(person: Onlooker, *podcliques: str) -> list[int]:
-    """How many pods of each PodClique run."""
+    """Return how many pods of each PodClique are ready."""
     return [sum(map(is_ready, person.pods_of(name).values())) for name in podcliques]
 
 
 def torn_gangs(person: Onlooker) -> Mapping[str, list[tuple[int, int]]]:
-    """Gangs that run in part, and with less than their minimum: of each group, both numbers."""
+    """Return gangs that run in part and below their minimum: ready pods and minimum by group."""
     torn = {}
     for gang in person.all(GANGS):
         groups = [
@@ -107,12 +107,12 @@ def torn_gangs(person: Onlooker) -> Mapping[str, list[tuple[int, int]]]:
 
 
 async def until_running(person: Onlooker, pods: int, *, of: int) -> None:
-    """Wait until exactly so many pods of all that exist run, and no gang below its minimum."""
+    """Wait until exactly so many of all pods are ready, and no gang runs below its minimum."""
     await person.until(
         lambda: len(person.pods) == of and ready(person) == pods and not torn_gangs(person)
     )
 
 
 def why(person: Onlooker) -> str:
-    """What the set says about itself."""
+    """Return the message of the set's condition Ready."""
     return str(condition(person.get(SETS, "w"), names.CONDITION_READY).get("message", ""))
