@@ -26,7 +26,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-check: $(STAMP) ## Lint, types, import rules and unit tests (one minute)
+check: $(STAMP) ## Lint, types, import rules and unit tests (three minutes)
 	@echo "1/4 lint and format (ruff)"
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet .
