@@ -8,6 +8,7 @@ deletions and changes of labels, annotations and owners do.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
+from shared_api.kube.codec import MetadataLike
 from shared_api.runtime.queueing.lanes import Priority
 
 
@@ -26,17 +27,9 @@ class OwnedBy(Protocol):
     def controller(self) -> bool | None: ...  # noqa: D102
 
 
-class ObjectMetadata(Protocol):
+class ObjectMetadata(MetadataLike, Protocol):
     """The metadata that predicates, event handlers and the Applier read."""
 
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def namespace(self) -> str | None: ...  # noqa: D102
-    @property
-    def uid(self) -> str | None: ...  # noqa: D102
-    @property
-    def resource_version(self) -> str | None: ...  # noqa: D102
     @property
     def generation(self) -> int | None: ...  # noqa: D102
     @property
@@ -47,8 +40,6 @@ class ObjectMetadata(Protocol):
     def owner_references(self) -> Sequence[OwnedBy]: ...  # noqa: D102
     @property
     def finalizers(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def deletion_timestamp(self) -> object: ...  # noqa: D102
 
 
 class Watched(Protocol):
