@@ -115,14 +115,22 @@ class Cluster:
         self, *arguments: str, input: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl against this cluster, whatever the user's own context is."""
-        return subprocess.run(
+        done = subprocess.run(
             [self.kubectl_program(), *arguments],
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
             input=input,
             capture_output=True,
             text=True,
-            check=check,
+            check=False,
         )
+        if check and done.returncode:
+            failure = subprocess.CalledProcessError(
+                done.returncode, done.args, done.stdout, done.stderr
+            )
+            # Its own message has only the exit code.
+            failure.add_note(done.stderr.strip())
+            raise failure
+        return done
 
     def kubectl_program(self) -> str:
         """Return the kubectl that was built with (or came with) this control plane."""

@@ -49,7 +49,8 @@ def deployed(core_cluster: Cluster) -> Iterator[Cluster]:
         "rollout", "status", "deployment/core-operator", f"--namespace={NAMESPACE}", "--timeout=60s"
     )
     yield core_cluster
-    core_cluster.kubectl("scale", "deployment/core-operator", f"-n{NAMESPACE}", "--replicas=0")
+    # Deleted, not scaled: `kubectl set image` owns the image now, and the next apply would conflict.
+    core_cluster.kubectl("delete", "deployment/core-operator", f"-n{NAMESPACE}")
     wait_until(
         core_cluster.kubeconfig, f"/api/v1/namespaces/{NAMESPACE}/pods", lambda pods: not pods
     )

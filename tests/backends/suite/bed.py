@@ -44,13 +44,16 @@ class Bed:
         """The bed with everything deployed and serving; a lent cluster is given back as it was."""
         self._start_process_node()
         kubectl, manifests = self.cluster.kubectl, list(self._manifests())
-        kubectl("apply", "--server-side", "-f", "-", input=_listing(manifests))
-        self._until_serving()
-        if self.contender.settled:
-            kubectl("wait", *self.contender.settled, f"--timeout={PATIENCE:.0f}s")
-        yield self
-        if lent:
-            self._remove(manifests)
+        try:
+            kubectl("apply", "--server-side", "-f", "-", input=_listing(manifests))
+            self._until_serving()
+            if self.contender.settled:
+                kubectl("wait", *self.contender.settled, f"--timeout={PATIENCE:.0f}s")
+            yield self
+        finally:
+            # Also after an apply that failed half way: a backend that is left serves foreign tests.
+            if lent:
+                self._remove(manifests)
 
     @contextlib.asynccontextmanager
     async def scaled_to_zero(self) -> AsyncIterator[None]:
@@ -148,7 +151,7 @@ class Bed:
         """Remove all but the definitions, which others use; rights go last."""
         kubectl, wait = self.cluster.kubectl, "--wait=false"
         deployments = [item for item in manifests if item["kind"] == "Deployment"]
-        kubectl("delete", wait, "-f", "-", input=_listing(deployments))
+        kubectl("delete", wait, "--ignore-not-found", "-f", "-", input=_listing(deployments))
         path = PODS.path(NAMESPACE)
         wait_until(self.cluster.kubeconfig, path, lambda found: not found, seconds=PATIENCE)
         rest = [item for item in manifests if item["kind"] not in _SHARED]
