@@ -21,8 +21,6 @@ from shared_api.kube.metadata import Metadata
 from shared_api.kube.unreadable import Unreadable, members, problem_of, unreadable
 
 JSON: TypeAlias = "str | int | float | bool | list[JSON] | dict[str, JSON] | None"
-Manifest: TypeAlias = dict[str, JSON]
-"""A desired object, as it is sent to the server."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CONTROL_TYPES = ("BOOKMARK", "ERROR")
