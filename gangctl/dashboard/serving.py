@@ -12,10 +12,12 @@ from gangctl.dashboard.refreshing import Refresher
 from gangctl.dashboard.server import DashboardServer
 from gangctl.dashboard.store import DocumentStore
 from gangctl.dashboard.watching import Caches, Watches, scope_of
-from gangctl.reading import Target, connected
+from gangctl.reading import CommandTarget, connected
 
 
-async def serve(target: Target, port: int, announce: Callable[[str], Awaitable[None]]) -> None:
+async def serve(
+    target: CommandTarget, port: int, announce: Callable[[str], Awaitable[None]]
+) -> None:
     """Serve the page on 127.0.0.1; `announce` is called once with its address."""
     async with connected(target) as client:
         scope = await scope_of(client, target)

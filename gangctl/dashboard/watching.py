@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from gangctl.dashboard.activity import ListedEvent
-from gangctl.reading import Target, scheduler_kinds, scheduler_object
+from gangctl.reading import CommandTarget, scheduler_kinds, scheduler_object
 from gangctl.snapshot import (
     BACKENDS,
     BINDINGS,
@@ -220,7 +220,7 @@ async def may_list(client: Client, resource: Resource, namespace: str | None) ->
     return True
 
 
-async def scope_of(client: Client, target: Target) -> str | None:
+async def scope_of(client: Client, target: CommandTarget) -> str | None:
     """Return the namespace to show; None for all, if none is named and the user may list all."""
     if target.namespace is not None:
         return target.namespace

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.product.choices import DEFAULT
 from benchmarks.product.clusters import fresh_cluster
-from benchmarks.product.processes import Controller, Place
+from benchmarks.product.processes import ControllerProcess, Place
 from benchmarks.product.workload import NAMESPACE
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
@@ -40,11 +40,11 @@ class Bed:
         self.violations = 0.0
         """Deletions that the operator itself refused, over all its lives."""
         self._place = place
-        self._core: Controller | None = None
+        self._core: ControllerProcess | None = None
         self._life = contextlib.AsyncExitStack()
 
     @property
-    def core(self) -> Controller:
+    def core(self) -> ControllerProcess:
         """The operator that runs now."""
         assert self._core is not None
         return self._core
