@@ -82,7 +82,7 @@ class Refresher:
         self._sets: set[ObjectKey] = set()
         self._nodes: set[str] = set()
         self._stale: set[str] = {"backends", "activity", "levels"}
-        self._wake = asyncio.Event()
+        self._has_stale = asyncio.Event()
         self.before_round: Callable[[], None] = lambda: None
         self._subscribe()
 
@@ -111,7 +111,7 @@ class Refresher:
     def mark(self, part: str) -> None:
         """Note that a part must be computed again: backends, activity or levels."""
         self._stale.add(part)
-        self._wake.set()
+        self._has_stale.set()
 
     def _on_set(self, old: LooseObject | None, new: LooseObject | None) -> None:
         for item in (old, new):
@@ -125,7 +125,7 @@ class Refresher:
 
     def _mark_set(self, namespace: str, name: str) -> None:
         self._sets.add(ObjectKey(namespace, name))
-        self._wake.set()
+        self._has_stale.set()
 
     def _on_gang(self, old: LooseObject | None, new: LooseObject | None) -> None:
         if _backend(old) != _backend(new):
@@ -137,7 +137,7 @@ class Refresher:
         for pod in (old, new):
             if pod is not None and pod.spec.node_name:
                 self._nodes.add(pod.spec.node_name)
-                self._wake.set()
+                self._has_stale.set()
 
     def _on_node(self, old: ListedNode | None, new: ListedNode | None) -> None:
         found = new or old
@@ -145,17 +145,17 @@ class Refresher:
         self._nodes.add(found.metadata.name)
         if not self._caches.bindings and (old is None or new is None):
             self._stale.add("levels")
-        self._wake.set()
+        self._has_stale.set()
 
     async def run(self) -> None:
         """Make documents until cancelled; at most a few rounds a second."""
         while True:
-            self._wake.clear()
+            self._has_stale.clear()
             await self.round()
             await asyncio.sleep(_PAUSE)
             # A watch that fails has no event, and its error is part of a document.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _LONGEST)
+                await asyncio.wait_for(self._has_stale.wait(), _LONGEST)
 
     async def round(self) -> None:
         """Make everything that is stale now."""
