@@ -93,7 +93,7 @@ class ControllerProcess:
         loop = asyncio.get_running_loop()
         since, used = loop.time(), self.cpu_seconds()
         while loop.time() - since < quiet:
-            await asyncio.sleep(_SAMPLE_SECONDS)  # rest is no event
+            await asyncio.sleep(_SAMPLE_SECONDS)  # no event announces rest
             before, used = used, self.cpu_seconds()
             if used - before > _RESTING_CPU:
                 since = loop.time()

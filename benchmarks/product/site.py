@@ -79,7 +79,7 @@ class Site:
             used = 1.0
             while used > _IDLE_CPU:
                 before = self.server_cpu()
-                await asyncio.sleep(1)  # rest is no event
+                await asyncio.sleep(1)  # no event announces rest
                 used = self.server_cpu() - before
 
 

@@ -50,7 +50,7 @@ def rollout_status(
         bool, typer.Option("--watch", "-w", help="Wait until the update ends or needs a remedy.")
     ] = False,
     timeout: Annotated[
-        float, typer.Option(help="Seconds to wait with --watch; 0 waits for ever.", min=0)
+        float, typer.Option(help="Seconds to wait with --watch; 0 waits forever.", min=0)
     ] = 0,
     namespace: Namespace = None,
     output: Output = OutputFormat.TEXT,

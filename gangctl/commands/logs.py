@@ -140,7 +140,7 @@ def _seconds(text: str | None) -> int | None:
         return None
     found = durations.duration_of(text)
     if found is None:
-        fail(f"--since {text} is no duration. Use a number with a unit, such as 30s, 5m or 1h.")
+        fail(f"--since {text} is not a duration. Use a number with a unit, such as 30s, 5m or 1h.")
     return max(1, int(found.total_seconds()))
 
 

@@ -1,7 +1,7 @@
 """`why`: the stages of a gang, the numbers, what would unblock it, and the next command.
 
 It owns the report of a gang. The stage that blocks comes from `stages`, the arithmetic of capacity
-from `capacity`. Numbers that nobody has are "unknown".
+from `capacity`. Numbers that cannot be read are "unknown".
 """
 
 import msgspec

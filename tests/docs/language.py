@@ -92,7 +92,17 @@ RULES = (
     _rule(r"feeds?|fed|wak(?:e|es|ed|en|ing)(?:-up)?s?|woken?", "watch, event handler; reconcile"),
     _rule(r"workshops?|shop", "context"),
     _rule(r"own doings?", "own write, expected event"),
-    _rule(r"whoever|whomever", "name it: the leader, the user, the oldest"),
+    _rule(
+        r"whoever|whomever|(?:some|any|no|every)body",
+        "name it: the leader, the user, an administrator, no client",
+    ),
+    _rule(r"for ever", "forever, without end"),
+    _rule(
+        r"(?:is|are|was|were) no (?:valid|whole|list|time|timestamp|count|quantity|duration|name"
+        r"|numbers?|JSON|YAML|HTTP|event|watch event|Kubernetes \w+)",
+        "is not a, is not a valid",
+        r"there (?:is|are|was|were) no",
+    ),
     _rule(r"mend(?:s|ed|ing)?|ben(?:d|ds|t|ding)", "repair; drift"),
 )
 

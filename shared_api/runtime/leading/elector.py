@@ -138,7 +138,7 @@ class Elector:
                 if await self._try():
                     return
             except (KubeError, TimeoutError) as error:
-                log.warning("could not look at the lease", error=str(error) or "timed out")
+                log.warning("cannot read the lease", error=str(error) or "timed out")
             await asyncio.sleep(self._timing.pause())
 
     async def _try(self) -> bool:
@@ -225,7 +225,7 @@ class Elector:
         with contextlib.suppress(KubeError, TimeoutError):
             async with asyncio.timeout(self._timing.retry):
                 await self._store.release(held)
-                log.info("gave the lease back", identity=self.identity)
+                log.info("released the lease", identity=self.identity)
 
 
 async def _run(work: Callable[[], Awaitable[None]]) -> None:

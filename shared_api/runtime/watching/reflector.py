@@ -1,4 +1,4 @@
-"""Lists and watches one collection, for ever.
+"""Lists and watches one collection, without end.
 
 Three nested generators: `_stream` is one watch request, `_follow` resumes streams one after
 another, `batches` lists again when the server has forgotten our version (410). They yield events in
@@ -52,7 +52,7 @@ class Changed(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class Undecoded(msgspec.Struct, frozen=True, gc=False):
-    """An object that cannot be decoded; without a name, a line that is no event."""
+    """An object that cannot be decoded; without a name, a line that is not an event."""
 
     object: Unreadable
 
@@ -144,7 +144,7 @@ class Reflector(Generic[T]):
         return self._clock.monotonic() - self._heard_at
 
     async def batches(self) -> AsyncGenerator[list[Delta[T]], None]:
-        """Yield the list and its changes, for ever."""
+        """Yield the list and its changes, without end."""
         while True:
             self._began = self._clock.monotonic()
             try:
