@@ -155,6 +155,6 @@ async def run(
             lease_of(backend, settings),
             replica_identity(),
             telemetry,
-            terms=ElectionOptions(switch=DeadMansSwitch()),
+            options=ElectionOptions(switch=DeadMansSwitch()),
         )
         await BackendProcess(backend, settings, client, telemetry, elector, extend).run()

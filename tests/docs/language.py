@@ -61,7 +61,7 @@ RULES = (
     _rule(r"room", "capacity; does not fit; insufficient"),
     _rule(r"tidings|texts", "message, reason"),
     _rule(r"(?:its|their|few|own|scheduler's|same|these) words|words of", "message, reason"),
-    _rule(r"terms", "message, reason", r"(?:affinity|selector) terms|\bin terms of\b|\bterms="),
+    _rule(r"terms", "message, reason", r"(?:affinity|selector) terms|\bin terms of\b"),
     _rule(
         r"placed|placing|(?:has|have) (?:its |their )?nodes"
         r"|places (?:it|its|the|a|them|pods|gangs|all|no|nothing)"

@@ -51,6 +51,7 @@ AVOIDED = {
     "strangers": "foreign objects",
     "tell": "report",
     "tells": "reports",
+    "terms": "options, message",
     "texts": "messages",
     "tidings": "messages",
     "told": "reported",

@@ -89,13 +89,13 @@ class Elector:
         identity: str,
         telemetry: Telemetry,
         *,
-        terms: ElectionOptions | None = None,
+        options: ElectionOptions | None = None,
     ) -> None:
-        terms = terms or ElectionOptions()
-        clock = terms.clock
+        options = options or ElectionOptions()
+        clock = options.clock
         self.identity = identity
-        self._timing = terms.timing
-        self._switch = terms.switch
+        self._timing = options.timing
+        self._switch = options.switch
         self._store = LeaseStore(client, lease, identity, self._timing.duration, clock)
         self._clock = clock
         self._gauge = telemetry.leader.labels(str(lease))
