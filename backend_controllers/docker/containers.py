@@ -206,16 +206,16 @@ def unit_of(shown: Mapping[str, object], host: str, address: str) -> RemoteUnit 
     )
 
 
-class ContainerUsage(NamedTuple):
-    """What a container uses of its host."""
+class Held(NamedTuple):
+    """What a container holds of its host."""
 
     requests: Mapping[str, int]
     devices: tuple[str, ...]
     expires: int
 
 
-def usage_of(shown: Mapping[str, object]) -> ContainerUsage:
-    """Return what a container of ours uses, from its labels."""
+def held_by(shown: Mapping[str, object]) -> Held:
+    """Return what a container of ours holds, from its labels."""
     labels = _part(_part(shown, "Config"), "Labels")
     try:
         requests = msgspec.json.decode(str(labels.get(LABEL_REQUESTS, "{}")), type=dict[str, int])
@@ -223,7 +223,7 @@ def usage_of(shown: Mapping[str, object]) -> ContainerUsage:
         requests = {}
     devices = tuple(filter(None, str(labels.get(LABEL_DEVICES, "")).split(",")))
     expires = str(labels.get(LABEL_EXPIRES, ""))
-    return ContainerUsage(requests, devices, int(expires) if expires.isdecimal() else 0)
+    return Held(requests, devices, int(expires) if expires.isdecimal() else 0)
 
 
 def _part(value: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -26,6 +26,8 @@ _PROBE_SECONDS = 4.0
 """Two probes that fail must be over, with the pauses before them, in 20 seconds."""
 _CREATE_SECONDS = 60.0
 _PULL_SECONDS = 1800.0
+_NOT_CONNECTED = 900
+"""aiodocker's status if the connection failed."""
 
 Json = dict[str, object]
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import structlog
 
 from backend_controllers.contract.remote.executor import ExecutorError, HostOffer, RemoteUnit
-from backend_controllers.docker.containers import ContainerUsage, Origin, unit_of, usage_of
+from backend_controllers.docker.containers import Held, Origin, held_by, unit_of
 from backend_controllers.docker.engine import Engine
 from backend_controllers.docker.options import DockerHost
 from backend_controllers.docker.packing import HostDemand
@@ -50,7 +50,7 @@ class HostWatch:
         self._clock = clock
         self._units: dict[str, RemoteUnit] = {}
         """By the ID of the container, shortened as in the unit."""
-        self._usage: dict[str, ContainerUsage] = {}
+        self._held: dict[str, Held] = {}
         self._total: dict[str, int] = {}
         self._problem = "has not answered yet"
         self._synced = asyncio.Event()
@@ -63,8 +63,8 @@ class HostWatch:
     def offer(self) -> HostOffer:
         """The resources of the host."""
         free = dict(self._total)
-        for usage in self._usage.values():
-            for resource, amount in usage.requests.items():
+        for held in self._held.values():
+            for resource, amount in held.requests.items():
                 free[resource] = free.get(resource, 0) - amount
         return HostOffer(self.name, self._total, free, self._host.labels, self._problem)
 
@@ -82,7 +82,7 @@ class HostWatch:
     def free_devices(self, demand: HostDemand) -> tuple[str, ...]:
         """GPUs for one more pod, by index."""
         wanted = demand.requests.get(self._host.gpu_resource, 0)
-        used = {device for usage in self._usage.values() for device in usage.devices}
+        used = {device for held in self._held.values() for device in held.devices}
         free = [str(index) for index in range(self._host.gpus) if str(index) not in used]
         return tuple(free[:wanted])
 
@@ -163,7 +163,7 @@ class HostWatch:
             now = int(self._clock.utc().timestamp())
             for name, unit in list(self._units.items()):
                 is_reserved = unit.state is RemoteMemberState.RESERVED
-                if is_reserved and 0 < self._usage[name].expires < now:
+                if is_reserved and 0 < self._held[name].expires < now:
                     log.info("grant expired", host=self.name, pod=unit.pod)
                     with contextlib.suppress(ExecutorError):
                         await self.remove(unit, 0)
@@ -182,14 +182,14 @@ class HostWatch:
             return None
         before = self._units.get(unit.external_id)
         self._units[unit.external_id] = unit
-        self._usage[unit.external_id] = usage_of(shown)
+        self._held[unit.external_id] = held_by(shown)
         if before != unit:
             self._send([unit])
         return unit
 
     def _forget(self, name: str) -> None:
         unit = self._units.pop(name, None)
-        self._usage.pop(name, None)
+        self._held.pop(name, None)
         if unit is not None:
             self._send([unit])
 

@@ -9,10 +9,10 @@ from backend_controllers.docker.containers import (
     Origin,
     Slot,
     container_body,
+    held_by,
     image_refusal,
     unit_labels,
     unit_of,
-    usage_of,
 )
 from backend_controllers.docker.packing import HostDemand
 from shared_api.models import RemoteMemberState
@@ -86,8 +86,8 @@ def test_a_container_is_found_again_by_its_labels() -> None:
         137,
         "OOMKilled",
     )
-    usage = usage_of(shown)
-    assert (usage.requests, usage.devices, usage.expires) == (DEMAND.requests, ("3",), 99)
+    held = held_by(shown)
+    assert (held.requests, held.devices, held.expires) == (DEMAND.requests, ("3",), 99)
 
 
 def test_a_foreign_container_is_no_unit() -> None:
@@ -96,4 +96,4 @@ def test_a_foreign_container_is_no_unit() -> None:
 
 def test_labels_that_somebody_damaged_raise_nothing() -> None:
     labels = {"io.grove.podgang.requests": "{", "io.grove.podgang.expires": "soon"}
-    assert usage_of({"Config": {"Labels": labels}}).requests == {}
+    assert held_by({"Config": {"Labels": labels}}).requests == {}
