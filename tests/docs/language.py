@@ -122,6 +122,8 @@ AREAS = {
     "installed": ("deploy/", "monitoring/", "chartgen/", "releasing/", "Makefile"),
     "local": ("local_cluster/", "all_in_one/", "benchmarks/"),
     "command line": ("gangctl/",),
+    # What `make` runs of the tests by itself, and prints.
+    "long runs": ("tests/soak/", "tests/matrix.py"),
 }
 CHECKED = frozenset(AREAS)
 # Names of figures of the benchmark: runs of different versions are compared by them.
@@ -145,6 +147,8 @@ _PACKAGES = (
     "local_cluster",
     "benchmarks",
     "gangctl",
+    "tests/matrix.py",
+    "tests/soak",
 )
 
 
@@ -192,7 +196,7 @@ def offences(*, inner: bool = False) -> list[Offence]:
 def all_text(*, inner: bool = False) -> Iterator[Text]:
     """Everything that users read."""
     for package in _PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
+        for path in sorted((ROOT / package).rglob("*.py")) or [ROOT / package]:
             name, source = path.relative_to(ROOT).as_posix(), path.read_text()
             yield from (Text(name, line, text) for line, text in literals(source))
             if inner:

@@ -1,4 +1,4 @@
-"""What long runs stand on: a cluster, the product's processes on it, and a person who watches.
+"""A cluster for long runs, with the product's processes, and a client that watches it.
 
 The operator is a process of its own, so that its memory is its own and it can be killed; it is
 started again under the same settings. Its log is kept over all its lives.
@@ -54,7 +54,7 @@ class Bed:
         self._core = await self._life.enter_async_context(self._place.controller("core_operator"))
 
     async def stop(self) -> None:
-        """End the operator in an orderly way; what it counted is added up."""
+        """End the operator by SIGTERM; add its counters to those of earlier processes."""
         counted = _VIOLATIONS.findall(await self.core.page())
         self.violations += sum(map(float, counted))
         await self._life.aclose()
@@ -71,7 +71,7 @@ class Bed:
         return int(kibibytes) / 1024
 
     def complaints(self) -> list[str]:
-        """Lines of the operator's log that tell of an error or a defect."""
+        """Lines of the operator's log that report an error or a defect."""
         found = []
         for line in (self._place.directory / "core_operator.log").read_text().splitlines():
             try:
@@ -90,7 +90,7 @@ class Bed:
 
 @contextlib.asynccontextmanager
 async def laid(cluster: Cluster, directory: Path) -> AsyncIterator[Bed]:
-    """A bed on a cluster, with the backend and the operator running."""
+    """One long run on a cluster, with the backend and the operator running."""
     place = Place(cluster.kubeconfig, directory)
     async with (
         Client(from_kubeconfig(cluster.kubeconfig)) as client,
