@@ -73,6 +73,7 @@ class Refresher:
         *,
         context: str = "",
         scope: str = "",
+        before_round: Callable[[], None] = lambda: None,
     ) -> None:
         self._caches = caches
         self._store = store
@@ -83,7 +84,7 @@ class Refresher:
         self._nodes: set[str] = set()
         self._stale: set[str] = {"backends", "activity", "levels"}
         self._has_stale = asyncio.Event()
-        self.before_round: Callable[[], None] = lambda: None
+        self._before_round = before_round
         self._subscribe()
 
     @property
@@ -100,6 +101,7 @@ class Refresher:
         caches.pods.subscribe(self._on_pod)
         caches.nodes.subscribe(self._on_node)
         caches.backends.subscribe(lambda _old, _new: self.mark("backends"))
+        caches.lease_changed.subscribe(lambda _: self.mark("backends"))
         caches.bindings.subscribe(lambda _old, _new: self.mark("levels"))
         for events in caches.events.values():
             events.subscribe(lambda _old, _new: self.mark("activity"))
@@ -159,7 +161,7 @@ class Refresher:
 
     async def round(self) -> None:
         """Make everything that is stale now."""
-        self.before_round()
+        self._before_round()
         if "levels" in self._stale:
             self._refresh_levels()
         if "backends" in self._stale:

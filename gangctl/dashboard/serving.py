@@ -24,10 +24,13 @@ async def serve(
         caches, store = Caches(), DocumentStore()
         watches = Watches(client, caches, scope)
         refresher = Refresher(
-            caches, store, target.clock.utc, context=target.shown_context, scope=scope or ""
+            caches,
+            store,
+            target.clock.utc,
+            context=target.shown_context,
+            scope=scope or "",
+            before_round=watches.refresh_unread,
         )
-        refresher.before_round = watches.refresh_unread
-        watches.on_lease = lambda: refresher.mark("backends")
         server = DashboardServer(caches, store, refresher, target.clock.utc, page())
         async with server.serving(port) as url, asyncio.TaskGroup() as group:
             group.create_task(watches.run())

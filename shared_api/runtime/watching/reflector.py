@@ -109,20 +109,20 @@ class WatchTiming:
 class Reflector(Generic[T]):
     """Watches one source; only one consumer may iterate `batches` at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - with the three events of a watch
         self,
         client: Client,
         source: Source[T],
         *,
         timing: WatchTiming | None = None,
         clock: Clock = SYSTEM,
+        on_heard: Callable[[], None] | None = None,
         on_restart: Callable[[str, str], None] | None = None,
         on_served: Callable[[bool], None] | None = None,
     ) -> None:
         self.source = source
         self.last_error: KubeError | None = None
-        self.on_heard: Callable[[], None] = lambda: None
-        """Called whenever the server sent something on this watch."""
+        self._on_heard = on_heard
         self._on_served = on_served
         self._served: bool | None = None
         self._client = client
@@ -276,7 +276,8 @@ class Reflector(Generic[T]):
     def _heard(self) -> None:
         self._heard_at = self._clock.monotonic()
         self.last_error = None
-        self.on_heard()
+        if self._on_heard is not None:
+            self._on_heard()
 
     def _is_absent(self, error: KubeError) -> bool:
         return self.source.optional and isinstance(error, NotFound)
