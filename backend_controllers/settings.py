@@ -158,12 +158,12 @@ class LogCertificate(StrEnum):
     SELF_SIGNED = "SelfSigned"
     """Made at start. API servers accept it unless they run with `--kubelet-certificate-authority`."""
     CLUSTER_SIGNED = "ClusterSigned"
-    """Requested from the signer `kubernetes.io/kubelet-serving`. Somebody must approve each request."""
+    """Requested from the signer `kubernetes.io/kubelet-serving`. An administrator must approve each request."""
 
 
 class BackendLogs(Section):
     """The endpoint that answers `kubectl logs`, as a kubelet does. Only backends whose hosts are outside
-    of the cluster have it. The API server connects to it; nobody else may."""
+    of the cluster have it. The API server connects to it; no other client may."""
 
     enabled: bool = True
     """Serve logs."""

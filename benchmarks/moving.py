@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.product.choices import KAI
 from benchmarks.product.clusters import fresh_cluster
-from benchmarks.product.processes import Controller, Place
+from benchmarks.product.processes import ControllerProcess, Place
 from benchmarks.product.workload import NAMESPACE, PODS_PER_GANG
 from benchmarks.runtime.figures import Figure, render, write
 from core_operator.state.caches import GANGS
@@ -85,7 +85,7 @@ async def _measured(cluster: Cluster, directory: Path, gangs: int) -> list[Figur
 
 
 async def _moved(
-    onlooker: Onlooker, controllers: Mapping[str, Controller], move: Move, gangs: int
+    onlooker: Onlooker, controllers: Mapping[str, ControllerProcess], move: Move, gangs: int
 ) -> list[Figure]:
     bound: dict[str, str] = {}
 
@@ -123,7 +123,7 @@ async def _moved(
     ]
 
 
-async def _used(controller: Controller) -> tuple[float, float]:
+async def _used(controller: ControllerProcess) -> tuple[float, float]:
     """Return how many writes a controller has sent, and its CPU seconds, once it is idle."""
     await controller.until_settled()
     return (await controller.writes()).total(), controller.cpu_seconds()

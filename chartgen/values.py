@@ -51,7 +51,7 @@ def values(components: dict[str, list[Manifest]]) -> dict[str, Any]:
         "prometheusRule": {"enabled": False},
         "core": _program(components[CORE]),
         "backends": {
-            # A far side needs hosts and credentials, so it is off until somebody configures it.
+            # A far side needs hosts and credentials, so it is off until a user configures it.
             name: {
                 "enabled": name not in _FAR_SIDES,
                 **_program(components[f"backend-{name}"]),

@@ -82,6 +82,6 @@ async def run(settings: CoreSettings, access: Callable[[], Access] = from_enviro
                 ObjectKey(settings.leader_election.namespace, settings.leader_election.name),
                 replica_identity(),
                 telemetry,
-                terms=ElectionOptions(switch=DeadMansSwitch()),
+                options=ElectionOptions(switch=DeadMansSwitch()),
             )
         await assemble(settings, client, telemetry, elector).run()

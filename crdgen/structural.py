@@ -2,7 +2,7 @@
 
 A structural schema has no references, titles, null branches or `const`. Empty and null defaults are
 dropped: the server would write them into every object, and server-side apply would report conflicts
-about fields that nobody set.
+about fields that no client set.
 """
 
 from collections.abc import Iterable

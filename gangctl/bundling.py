@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from gangctl.following import LogLine, LogOptions, read_logs, streams_of
-from gangctl.reading import Target, scheduler_kinds
+from gangctl.following import LogLine, LogSelection, read_logs, streams_of
+from gangctl.reading import CommandTarget, scheduler_kinds
 from gangctl.reports.doctor import SYSTEM_NAMESPACE
 from gangctl.reports.redaction import redacted
 from gangctl.snapshot import BACKENDS, BINDINGS, CLIQUES, GANGS, GROUPS, SETS, ListedPod
@@ -80,7 +80,7 @@ class Bundle:
         return BundleReport(str(path), path.stat().st_size, self.objects, logs, self.unread)
 
 
-async def collect(client: Client, target: Target, bundle: Bundle) -> None:
+async def collect(client: Client, target: CommandTarget, bundle: Bundle) -> None:
     """Read all objects and logs into a bundle."""
     for resource, scope, selector in await _collections(client, target):
         name = f"objects/{resource.plural}{f'.{resource.group}' if resource.group else ''}.yaml"
@@ -98,7 +98,7 @@ async def collect(client: Client, target: Target, bundle: Bundle) -> None:
 
 
 async def _collections(
-    client: Client, target: Target
+    client: Client, target: CommandTarget
 ) -> list[tuple[Resource, str | None, Selector]]:
     scope = target.scope
     own = [(kind, scope, Selector()) for kind in (SETS, CLIQUES, GROUPS, GANGS)]
@@ -132,7 +132,7 @@ async def _logs(client: Client, bundle: Bundle) -> None:
     for previous in (False, True):
         chosen = [stream for stream in streams if stream.run or not previous]
         sink = _Collected()
-        await read_logs(client, chosen, LogOptions(tail=_LOG_LINES, previous=previous), sink)
+        await read_logs(client, chosen, LogSelection(tail=_LOG_LINES, previous=previous), sink)
         for (pod, container), lines in sink.lines.items():
             ending = "previous.log" if previous else "log"
             bundle.add(f"logs/{pod}/{container}.{ending}", "\n".join(lines) + "\n")

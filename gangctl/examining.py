@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gangctl.reports.doctor import Facts
+from gangctl.reports.doctor import ServerAnswers
 from shared_api.kube.client import Client
 from shared_api.kube.errors import ApiError, KubeError
 from shared_api.kube.resources import Resource
@@ -54,7 +54,7 @@ _IN_NAMESPACE = frozenset(
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)"[^}]*\} ([01])', re.MULTILINE)
 
 
-async def examine(client: Client, namespace: str) -> Facts:
+async def examine(client: Client, namespace: str) -> ServerAnswers:
     """Ask all questions at once."""
     async with asyncio.TaskGroup() as group:
         kinds = group.create_task(_kinds(client))
@@ -68,7 +68,7 @@ async def examine(client: Client, namespace: str) -> Facts:
             for name, asked in _RIGHTS.items()
         }
     found = {name: task.result() for name, task in rights.items()}
-    return Facts(kinds.result(), found, gates.result())
+    return ServerAnswers(kinds.result(), found, gates.result())
 
 
 async def _may(client: Client, attributes: Mapping[str, str]) -> bool | None:

@@ -26,7 +26,7 @@ _AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class LogOptions:
+class LogSelection:
     """Which lines of which containers."""
 
     container: str | None = None
@@ -96,7 +96,7 @@ def streams_of(pod: ListedPod, container: str | None) -> Iterator[Stream]:
 
 
 async def read_logs(
-    client: Client, streams: Sequence[Stream], options: LogOptions, sink: Sink
+    client: Client, streams: Sequence[Stream], options: LogSelection, sink: Sink
 ) -> None:
     """Read all logs, several at once, and pass their lines on container by container."""
     slots = asyncio.Semaphore(_AT_ONCE)
@@ -123,7 +123,7 @@ async def follow_logs(
     client: Client,
     source: "Source[ListedPod]",
     wanted: Wanted,
-    options: LogOptions,
+    options: LogSelection,
     sink: Sink,
 ) -> None:
     """Pass on lines as they are written, of pods that exist and of those that come, until cancelled."""
@@ -156,7 +156,7 @@ async def follow_logs(
 
 
 async def _lines(
-    client: Client, stream: Stream, options: LogOptions, *, follow: bool
+    client: Client, stream: Stream, options: LogSelection, *, follow: bool
 ) -> AsyncGenerator[LogLine, None]:
     path = PODS.path(stream.namespace, stream.pod, "log")
     query = options.query(stream.container, follow=follow)

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gangctl.reading import Target
-from gangctl.reports.rollout import StoredRevision
+from gangctl.reading import CommandTarget
+from gangctl.reports.rollout import ListedRevision
 from gangctl.snapshot import SETS, ListedPod
 from shared_api import names
 from shared_api.kube.client import Client, Selector
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shared_api.runtime.watching.reflector import Source
 
 
-async def read_set(client: Client, target: Target, name: str) -> LooseObject | None:
+async def read_set(client: Client, target: CommandTarget, name: str) -> LooseObject | None:
     """Return a set; None if it does not exist."""
     try:
         return await client.get(SETS, name, target.home, into=LooseObject)
@@ -29,14 +29,14 @@ async def read_set(client: Client, target: Target, name: str) -> LooseObject | N
         return None
 
 
-async def read_revisions(client: Client, target: Target, name: str) -> list[StoredRevision]:
+async def read_revisions(client: Client, target: CommandTarget, name: str) -> list[ListedRevision]:
     """Return the stored versions of a set's templates."""
     selector = Selector(f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY},{names.LABEL_PART_OF}={name}")
-    pages = client.pages(CONTROLLER_REVISIONS, target.home, into=StoredRevision, selector=selector)
+    pages = client.pages(CONTROLLER_REVISIONS, target.home, into=ListedRevision, selector=selector)
     return [item async for page in pages for item in page.items]
 
 
-def pods_of(target: Target, name: str) -> "Source[ListedPod]":
+def pods_of(target: CommandTarget, name: str) -> "Source[ListedPod]":
     """Return the pods of a set, as a collection that can be read and watched."""
     # Imported here and below: watches take a fifth of the start time of verbs that only read.
     from shared_api.runtime.watching.reflector import Source
@@ -46,7 +46,7 @@ def pods_of(target: Target, name: str) -> "Source[ListedPod]":
 
 
 async def follow_set(
-    client: Client, target: Target, name: str, is_done: Callable[[LooseObject | None], bool]
+    client: Client, target: CommandTarget, name: str, is_done: Callable[[LooseObject | None], bool]
 ) -> None:
     """Call a function with a set now and after each change, until it returns True.
 

@@ -62,7 +62,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True)
-class Target:
+class CommandTarget:
     """Which cluster and namespace a command is about."""
 
     kubeconfig: str | None = None
@@ -129,14 +129,14 @@ def _kubeconfigs(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
 
 
 @contextlib.asynccontextmanager
-async def connected(target: Target) -> AsyncIterator[Client]:
+async def connected(target: CommandTarget) -> AsyncIterator[Client]:
     """Open the client of a target."""
     async with target.client() as client:
         yield client
 
 
 async def read(
-    client: Client, target: Target, parts: frozenset[Part], *, needs_sets: bool = True
+    client: Client, target: CommandTarget, parts: frozenset[Part], *, needs_sets: bool = True
 ) -> Snapshot:
     """Read what a command needs, one list per kind.
 

@@ -69,7 +69,7 @@ class ListedPod(msgspec.Struct, frozen=True):
 _STARTING = frozenset({"", "PodInitializing", "ContainerCreating"})
 
 
-class LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ListedLeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds a Lease, and until when."""
 
     holder_identity: str = ""
@@ -81,7 +81,7 @@ class ListedLease(msgspec.Struct, frozen=True):
     """A Lease of a backend."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: LeaseSpec = LeaseSpec()
+    spec: ListedLeaseSpec = ListedLeaseSpec()
 
 
 class _Image(msgspec.Struct, frozen=True):

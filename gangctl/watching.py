@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from gangctl.reading import Target, read
+from gangctl.reading import CommandTarget, read
 from gangctl.snapshot import GANGS, SETS, ListedPod, Snapshot
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
@@ -26,7 +26,7 @@ _KINDS: dict[str, tuple[Resource, type[Any]]] = {
 
 
 async def follow(
-    client: Client, target: Target, interval: float, show: Callable[[Snapshot], None]
+    client: Client, target: CommandTarget, interval: float, show: Callable[[Snapshot], None]
 ) -> None:
     """Call a function with the state of the sets, at most once per interval, until cancelled."""
     unread = (await read(client, target, frozenset())).unread

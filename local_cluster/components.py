@@ -76,7 +76,7 @@ def api_server(
         "bind-address": "127.0.0.1",
         # Without it the server looks for a default route and dies where there is none.
         "advertise-address": "127.0.0.1",
-        # A loopback address is no valid endpoint of the `kubernetes` Service.
+        # A loopback address is not a valid endpoint of the `kubernetes` Service.
         "endpoint-reconciler-type": "none",
         "secure-port": ports.api,
         "cert-dir": work,

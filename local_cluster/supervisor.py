@@ -169,7 +169,7 @@ class Supervisor:
             await process.wait()
 
     async def _stop_all(self) -> None:
-        """End everything; etcd last, or the API server would wait for it for ever."""
+        """End everything; etcd last, or the API server would wait for it forever."""
         async with asyncio.TaskGroup() as stops:
             for name in [name for name in self._running if name not in (API_SERVER, ETCD)]:
                 stops.create_task(self._stop(name))

@@ -88,7 +88,6 @@ STARTUP_REQUESTS = {"cpu": "100m", "memory": "32Mi"}
 
 # Scheduling gates. The SchedulerBackend names the gate that core creates the pods with.
 GATE_PODGANG = "grove.io/podgang"
-GATE_GROVE_PENDING_CREATION = "grove.io/podgang-pending-creation"
 
 # Finalizers of Grove's operator. This product never sets them. It removes them from objects that it
 # adopts, because no other controller is left that would.

@@ -126,12 +126,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.parts and part.name not in options.parts:
             continue
         if reason := part.why_not():
-            results[part.name] = f"left out: {reason}"
+            results[part.name] = f"skipped: {reason}"
             continue
         left = (ends - time.monotonic()) / 60
         if part.takes > left:
             results[part.name] = (
-                f"left out: it takes {part.takes:g} minutes, and {left:.0f} are left"
+                f"skipped: it takes {part.takes:g} minutes, and {left:.0f} are left"
             )
             continue
         began = time.monotonic()
@@ -171,7 +171,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = [part.name for part in (*PARTS, _REST)]
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(names)} (all)")
-    parser.add_argument("--minutes", type=float, default=600.0, help="that are there for it")
+    parser.add_argument(
+        "--minutes", type=float, default=600.0, help="minutes that it may take (%(default)g)"
+    )
     options = parser.parse_args(arguments)
     if unknown := set(options.parts) - set(names):
         parser.error(

@@ -4,7 +4,7 @@ from datetime import datetime
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the time with its zone; None if the text is no timestamp or has no zone."""
+    """Return the time with its zone; None if the text is not a timestamp or has no zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -81,7 +81,7 @@ class DockerHost(Options):
     @classmethod
     def _is_quantity(cls, text: str | None) -> str | None:
         if text is not None and parsed(text) is None:
-            raise ValueError(f"'{text}' is no quantity")
+            raise ValueError(f"'{text}' is not a quantity")
         return text
 
 

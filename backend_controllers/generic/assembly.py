@@ -54,7 +54,7 @@ def assemble(
 ) -> None:
     """Add the controllers for what discovery found to a manager."""
     manager.add(_registration(context, manager, found))
-    # The machines of a backend with a far side are no nodes; see `remote/inventory`.
+    # The machines of a backend with a far side are not nodes; see `remote/inventory`.
     if context.settings.inventory.enabled and context.backend.executor is None:
         manager.add(_inventory(context, manager))
     if isinstance(found.answer, Dialect):
@@ -89,7 +89,7 @@ def _inventory(context: BackendContext, manager: Manager) -> Controller:
         Builder("inventory", context.runtime)
         .options(workers=1, exists=lambda _: True)
         .for_(inventories, when=more_than_status)
-        .watches(nodes, lambda _: (ObjectKey("", name),), when=changed, delay=GATHER)
+        .watches(nodes, _only(ObjectKey("", name)), when=changed, delay=GATHER)
         .build(
             lambda applier: InventoryPublisher(context, nodes, inventories, applier),
             first=lambda _: (ObjectKey("", name),),
@@ -229,7 +229,11 @@ class _Assembly:
 
     def _controlled_by(self, resource: Resource) -> Keys[Watched]:
         """All gangs that an object of this kind controls."""
-        return lambda value: map(key_of, self._caches.gangs_of(resource, value))
+
+        def keys(value: Watched) -> Iterable[ObjectKey]:
+            return map(key_of, self._caches.gangs_of(resource, value))
+
+        return keys
 
     def _gang_of(self, reads: Reads) -> Keys[Watched]:
         """The gang that an object of this kind is about, directly or through another object."""
@@ -254,6 +258,11 @@ class _Assembly:
             scheduled = gang.condition(names.CONDITION_SCHEDULED)
             if scheduled is None or scheduled.status != "True":
                 yield key_of(gang)
+
+
+def _only(key: ObjectKey) -> Keys[Watched]:
+    """The one object of this instance, whatever has changed."""
+    return lambda _: (key,)
 
 
 def _all_of(sources: Cache[Watched]) -> Keys[Watched]:

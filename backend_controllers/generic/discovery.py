@@ -4,7 +4,7 @@ CustomResourceDefinitions are watched by name, API groups are requested, and fie
 are probed with a dry-run create. All is requested again when a definition changed, an APIService of
 a group was created or deleted, or the watch of APIServices restarted, as it does when the API server
 starts with other gates. The server registers a group a moment before it serves all of it, so a
-change is followed by a few more requests. A failed request changes nothing: the last answer stands.
+change is followed by a few more requests. A failed request changes nothing: the last answer stays valid.
 """
 
 import asyncio

@@ -11,8 +11,6 @@ import contextlib
 from collections import ChainMap
 from collections.abc import Callable
 
-import structlog
-
 from backend_controllers.contract.declaration import Backend, Dialect
 from backend_controllers.generic.assembly import Extension, assemble
 from backend_controllers.generic.context import BackendContext
@@ -32,8 +30,6 @@ from shared_api.runtime.recording.recorder import Recorder
 from shared_api.runtime.serving.secure_metrics import SecureMetrics
 from shared_api.runtime.serving.server import Address, Check, Server
 from shared_api.runtime.telemetry.metrics import Telemetry
-
-log = structlog.stdlib.get_logger(__name__)
 
 
 def lease_of(backend: Backend, settings: BackendSettings) -> ObjectKey:
@@ -159,6 +155,6 @@ async def run(
             lease_of(backend, settings),
             replica_identity(),
             telemetry,
-            terms=ElectionOptions(switch=DeadMansSwitch()),
+            options=ElectionOptions(switch=DeadMansSwitch()),
         )
         await BackendProcess(backend, settings, client, telemetry, elector, extend).run()

@@ -53,7 +53,6 @@ class Layer(msgspec.Struct, frozen=True, rename="camel"):
     """One layer of the network. A node belongs to it by any of these labels."""
 
     topology_layer: str = ""
-    parent_topology_layer: str = ""
     label_key: tuple[str, ...] = ()
 
 

@@ -119,7 +119,7 @@ class KubeletEndpoint:
         return certificate, key.context(certificate, authority)
 
     async def _requested(self, key: ServingKey) -> bytes:
-        """Ask the cluster for a certificate and wait until somebody approves it."""
+        """Ask the cluster for a certificate and wait until an administrator approves it."""
         client, name = self._context.client, key.request_name
         await client.create(
             SIGNING_REQUESTS,

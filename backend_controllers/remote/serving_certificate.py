@@ -2,7 +2,7 @@
 
 The key is made at start and stays in memory. By default the certificate is signed by the key itself,
 which API servers accept that do not verify kubelets. With `ClusterSigned` it is requested from the
-cluster as a kubelet does; somebody must approve the request, since no backend may approve its own.
+cluster as a kubelet does; an administrator must approve the request, since no backend may approve its own.
 """
 
 import base64

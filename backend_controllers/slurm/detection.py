@@ -1,28 +1,16 @@
 """The declaration of the backend.
 
-There is nothing to discover in the cluster but our own RemoteGang; the version of Slurm's API is found
-by the executor. Pods get a schedulerName that no scheduler has: this backend binds them to its virtual
-node.
+The dialect is that of every far side (`contract/remote/dialect`), with what Slurm cannot honour. The
+executor finds the version of Slurm's API.
 """
 
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from backend_controllers.contract.cliques import CLIQUES
-from backend_controllers.contract.declaration import (
-    Backend,
-    Dialect,
-    Options,
-    Questions,
-    Reads,
-    Served,
-    Writes,
-    gang_of_clique,
-)
+from backend_controllers.contract.declaration import Backend, Dialect, Options, Questions, Served
 from backend_controllers.contract.detecting import GANG, checked_options
-from backend_controllers.contract.remote.api import REMOTE_GANGS, ObservedRemoteGang, RemoteClique
+from backend_controllers.contract.remote.dialect import remote_dialect
 from backend_controllers.contract.remote.executor import Executor
-from backend_controllers.contract.remote.preparation import preparation
 from backend_controllers.contract.remote.translation import RemoteTranslator
 from backend_controllers.contract.remote.unsupported import unsupported
 from backend_controllers.slurm.options import SlurmOptions
@@ -44,16 +32,7 @@ def detect(served: Served, options: Options) -> Dialect:
     del served
     chosen = checked_options(options, SlurmOptions)
     translator = RemoteTranslator("Slurm", chosen.grant_seconds, partial(_refusals, chosen))
-    return Dialect(
-        name=DIALECT,
-        capabilities=CAPABILITIES,
-        preparation=preparation(SCHEDULER_NAME),
-        translate=translator.translate,
-        mirror=translator.mirror,
-        writes=(Writes(REMOTE_GANGS, ObservedRemoteGang, translated=True),),
-        reads=(Reads(CLIQUES, RemoteClique, about=gang_of_clique),),
-        follows_pods=True,
-    )
+    return remote_dialect(DIALECT, CAPABILITIES, SCHEDULER_NAME, translator)
 
 
 def executor(options: Options, backend: str) -> Executor:

@@ -159,7 +159,7 @@ class SlurmExecutor:
             self._pods[unresolved(pod_digest(metadata.uid))] = (metadata.name, metadata.uid)
 
     def _adopted(self, jobs: list[SlurmJob], plan: SlurmPlan) -> SlurmJob | None:
-        """Return the job of an earlier submission of the same pods, of which nobody saw the answer."""
+        """Return the job of an earlier submission of the same pods, of which the answer was lost."""
         wanted = tuple(pod_digest(pod.metadata.uid) for pod in plan.pods)
         return next(
             (
@@ -278,7 +278,7 @@ class SlurmExecutor:
     async def _cancel_forgotten(self) -> None:
         """Cancel jobs that wait for nodes and that no call of this process waits for.
 
-        They are left by a process that ended, or Slurm requeued them: nobody would start them. A gang
+        They are left by a process that ended, or Slurm requeued them: nothing would start them. A gang
         that is wanted adopts its job before that.
         """
         await self.wait_synced()
@@ -298,7 +298,7 @@ class SlurmExecutor:
             await asyncio.sleep(self._options.idle_poll_seconds)
 
     async def _cancel_quietly(self, job: SlurmJob) -> None:
-        log.info("cancelling a job that nobody waits for", job=job.id, gang=job.tag.title)
+        log.info("cancelling a job that no call waits for", job=job.id, gang=job.tag.title)
         try:
             await self.client.cancel(job.id, self._user_of(job))
         except ExecutorError as error:

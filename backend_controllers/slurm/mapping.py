@@ -218,7 +218,7 @@ def _check_disjoint(components: Sequence[Component], nodes: Sequence[NodeRecord]
                     Outcome.INVALID,
                     f"pods with {_shape_text(components[other])} and pods with"
                     f" {_shape_text(components[place])} may both run on {shown}; Slurm would wait"
-                    " for ever for nodes that the gang itself has. Give them queues with different"
+                    " forever for nodes that the gang itself has. Give them queues with different"
                     f" partitions (label {QUEUE_LABEL}), or features (nodeSelector"
                     f" {FEATURE_PREFIX}NAME), or the same resources",
                 )

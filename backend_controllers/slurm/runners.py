@@ -99,4 +99,4 @@ def _names(path: str, variables: object) -> Iterator[str]:
     for place, variable in enumerate(variables if isinstance(variables, Sequence) else ()):
         name = variable.get("name") if isinstance(variable, Mapping) else None
         if isinstance(name, str) and not _NAME.match(name):
-            yield f"{path}[{place}].name: '{name}' is no name for a shell"
+            yield f"{path}[{place}].name: '{name}' is not a valid name for a shell"

@@ -24,7 +24,7 @@ from backend_controllers.slurm.runners import (
 )
 
 EXPIRED = 75
-"""Exit code of a job that ended because nobody started it."""
+"""Exit code of a job that ended because it was not started in time."""
 
 _BODY = """\
 set -u
@@ -114,7 +114,7 @@ while :; do
       esac
       slot=$((slot + 1))
     done
-    # Short steps while a pod waits for its start, and longer ones the longer nobody starts it.
+    # Short steps while a pod waits for its start, and longer ones the longer it is not started.
     if [ "$waits" = 0 ]; then looked=$((tick + control))
     elif [ "$tick" -lt 30 ]; then looked=$((tick + 1))
     else looked=$((tick + 5)); fi
@@ -127,7 +127,7 @@ while :; do
       scontrol update JobId="$SLURM_JOB_ID" Name="$title $text" >/dev/null 2>&1; then
       reported=$text
     fi
-    # It ends when every pod ended for good and everybody can see how.
+    # It ends when every pod ended for good and the name of the job shows how.
     open=0 worst=0 slot=0
     while [ "$slot" -lt "$count" ]; do
       state='-'

@@ -1,6 +1,6 @@
 """The jobs of this backend as units, one for each pod. Pure.
 
-A job that was not started and is over is nothing: its grant is gone. A pod whose job was lost, and which
+A job that ended before its start is no unit: its grant is gone. A pod whose job was lost, and which
 Kubernetes would restart, is no unit any more either, so it gets a new reservation. Any other pod keeps
 the way in which it ended.
 """
@@ -73,7 +73,7 @@ class SlurmJob:
 
     @property
     def expired(self) -> bool:
-        """Tell whether its script ended because nobody started it."""
+        """Tell whether its script ended because it was not started in time."""
         return self.has_ended and self.parts[0].exit_status == EXPIRED
 
     def ending(self) -> str:

@@ -32,7 +32,7 @@ def invalid_name(queue: str) -> str:
         return ""
     shown = queue if len(queue) <= _LONGEST else f"{queue[:40]}… ({len(queue)} characters)"
     return (
-        f"'{shown}' is no valid name of a queue: at most {_LONGEST} lower-case letters, digits,"
+        f"'{shown}' is not a valid name of a queue: at most {_LONGEST} lower-case letters, digits,"
         f" '-' and '.' are allowed. Correct it, or {_ANOTHER}"
     )
 

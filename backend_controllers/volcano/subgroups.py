@@ -113,7 +113,7 @@ def _can_share(
         pack = pack_of(group.topology_constraint)
         if requests.part(pack, _title(group), tier) is None:
             continue
-        # Of two preferences that of the set is applied; of two requirements neither can be dropped.
+        # The preference of the set wins over that of the group. No requirement may be dropped.
         requests.findings.weigh(
             f"group '{group.name}' cannot be packed by {pack.required or pack.preferred} inside"
             f" group set '{one.name}', which is packed by {one.pack.required or one.pack.preferred}:"

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.product.choices import CHOICES, DEFAULT, Choice
+from benchmarks.product.choices import CHOICES, DEFAULT, BackendUnderTest
 from benchmarks.product.clusters import fresh_cluster
 from benchmarks.product.measures import medians
 from benchmarks.product.report import figures, flatness
@@ -81,7 +81,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def measure(choice: Choice, sizes: Sizes, *, flat: bool) -> list[Figure]:
+def measure(choice: BackendUnderTest, sizes: Sizes, *, flat: bool) -> list[Figure]:
     """Return all figures."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         scenario = Scenario(choice, sizes, Path(directory))

@@ -15,7 +15,7 @@ from shared_api.kube.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BackendUnderTest:
     """One backend."""
 
     name: str
@@ -32,9 +32,9 @@ class Choice:
         return bool(self.objects)
 
 
-STAND_IN = Choice("stand-in")
-DEFAULT = Choice("default", objects=(WORKLOADS_V1ALPHA2, POD_GROUPS_V1ALPHA2))
-KAI = Choice(
+STAND_IN = BackendUnderTest("stand-in")
+DEFAULT = BackendUnderTest("default", objects=(WORKLOADS_V1ALPHA2, POD_GROUPS_V1ALPHA2))
+KAI = BackendUnderTest(
     BACKEND_NAME,
     schedulers=("kai",),
     annotations={names.ANNOTATION_SCHEDULER_BACKEND: BACKEND_NAME, KEY_QUEUE: QUEUE},

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.workload import NAMESPACE
 from local_cluster.cluster import Cluster, ClusterOptions
 from local_cluster.lifecycle import down, up
@@ -14,7 +14,7 @@ CRDS = Path(__file__).parents[2] / "crds"
 
 
 @contextlib.contextmanager
-def fresh_cluster(nodes: int, choice: Choice) -> Iterator[Cluster]:
+def fresh_cluster(nodes: int, choice: BackendUnderTest) -> Iterator[Cluster]:
     """A running cluster with our kinds and the backend's scheduler, while the block lasts."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         options = ClusterOptions(nodes=nodes, schedulers=choice.schedulers, process_node=False)

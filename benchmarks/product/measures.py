@@ -23,7 +23,7 @@ Writes = Counter[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class WriteBudget:
     """What each kind of write may take, for one gang; the sum is what all may take."""
 
     who: str
@@ -35,9 +35,9 @@ class Budget:
         return sum(self.kinds.values())
 
 
-def core_budget(pods_per_gang: float) -> Budget:
+def core_budget(pods_per_gang: float) -> WriteBudget:
     """Two writes a pod, and seven a gang."""
-    return Budget(
+    return WriteBudget(
         "core",
         {
             ("POST", "pods"): pods_per_gang,
@@ -51,10 +51,10 @@ def core_budget(pods_per_gang: float) -> Budget:
     )
 
 
-def backend_budget(plurals: Sequence[str]) -> Budget:
+def backend_budget(plurals: Sequence[str]) -> WriteBudget:
     """Each of its objects once, and a few statuses."""
     kinds = {("APPLY", plural): 1.0 for plural in plurals}
-    return Budget("backend", {**kinds, ("APPLY", "podgangs/status"): STATUSES_PER_GANG})
+    return WriteBudget("backend", {**kinds, ("APPLY", "podgangs/status"): STATUSES_PER_GANG})
 
 
 def writes(page: str) -> Writes:
@@ -107,7 +107,7 @@ def gangs_counted(page: str, state: str) -> int:
     )
 
 
-def write_figures(done: Writes, gangs: int, budget: Budget) -> list[Figure]:
+def write_figures(done: Writes, gangs: int, budget: WriteBudget) -> list[Figure]:
     """The writes of a start: those for gangs against their budget, the rest, and all by kind."""
     name = f"{budget.who}'s writes per gang"
     for_gangs = sum(count for kind, count in done.items() if kind in budget.kinds)

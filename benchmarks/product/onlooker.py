@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.sightings import Sightings
 from benchmarks.product.workload import NAMESPACE, PODS_PER_GANG
 from core_operator.state.caches import CLIQUES, GANGS, SETS
@@ -53,7 +53,7 @@ class Gang(msgspec.Struct, frozen=True):
 class Onlooker:
     """Sees all pods, sets and gangs of the namespace."""
 
-    def __init__(self, client: Client, choice: Choice) -> None:
+    def __init__(self, client: Client, choice: BackendUnderTest) -> None:
         self._client = client
         self._choice = choice
         self._pods: Cache[Pod] = Cache()

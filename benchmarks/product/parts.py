@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from benchmarks.product.machine import Usage, others_share, usage
 from benchmarks.product.measures import Writes, gangs_counted, refused, writes
 from benchmarks.product.onlooker import EXIST, READY, RELEASED
-from benchmarks.product.processes import Controller
+from benchmarks.product.processes import ControllerProcess
 from benchmarks.product.results import (
     Awaited,
     Burst,
     Deleted,
     Deployed,
     OneByOne,
-    Restarted,
+    RestartResults,
     Scaled,
-    Served,
+    ServingResults,
     Start,
     Used,
 )
@@ -62,12 +62,12 @@ async def started(site: Site, before: Before) -> Start:
 class _Watched:
     """A controller and what it had done before."""
 
-    controller: Controller
+    controller: ControllerProcess
     writes: Writes
     cpu: float
 
     @classmethod
-    async def of(cls, controller: Controller) -> "_Watched":
+    async def of(cls, controller: ControllerProcess) -> "_Watched":
         await controller.until_settled()
         written = await controller.writes()
         return cls(controller, written, controller.cpu_seconds())
@@ -80,7 +80,9 @@ class _Watched:
         return Used(done, refused(page), cpu - self.cpu, memory)
 
 
-async def deploy(site: Site, core: Controller, backend: Controller | None) -> Deployed:
+async def deploy(
+    site: Site, core: ControllerProcess, backend: ControllerProcess | None
+) -> Deployed:
     """The big set."""
     onlooker, replicas = site.onlooker, site.sizes.replicas
     serving = await _Watched.of(backend) if backend is not None else None
@@ -95,28 +97,28 @@ async def deploy(site: Site, core: Controller, backend: Controller | None) -> De
         reported = await onlooker.until_reported(replicas, *_REPORTED) - before.time
         delays = onlooker.sightings.delays()
         # The backend first: its late writes are changes for core.
-        served = Served(await serving.used(), reported, delays)
+        served = ServingResults(await serving.used(), reported, delays)
     await onlooker.until(lambda: onlooker.is_content(BIG), seconds=120)
     return Deployed(start, uid, await working.used(), served)
 
 
-async def settled(core: Controller, began: float) -> Restarted:
+async def settled(core: ControllerProcess, began: float) -> RestartResults:
     """An operator that was started at this time, once it has nothing to do."""
     synced = now() - began
     used = await core.until_settled()
-    return Restarted(synced, used, await core.writes())
+    return RestartResults(synced, used, await core.writes())
 
 
-async def caught_up(site: Site, backend: Controller, began: float) -> Restarted:
+async def caught_up(site: Site, backend: ControllerProcess, began: float) -> RestartResults:
     """A backend that was started at this time beside the big set."""
     synced = now() - began
     gangs = site.sizes.replicas
     looked = await backend.until_page(lambda page: gangs_counted(page, "Running") == gangs)
     used = await backend.until_settled()
-    return Restarted(synced, used, await backend.writes(), looked - began)
+    return RestartResults(synced, used, await backend.writes(), looked - began)
 
 
-async def delete(site: Site, core: Controller, backend: Controller | None) -> Deleted:
+async def delete(site: Site, core: ControllerProcess, backend: ControllerProcess | None) -> Deleted:
     """Delete the big set."""
     running = [core, backend] if backend is not None else [core]
     before = [await one.writes() for one in running]
@@ -128,7 +130,7 @@ async def delete(site: Site, core: Controller, backend: Controller | None) -> De
     return Deleted(seconds, done[0], done[1] if backend is not None else Counter())
 
 
-async def scale(site: Site, core: Controller, name: str, replicas: int) -> Scaled:
+async def scale(site: Site, core: ControllerProcess, name: str, replicas: int) -> Scaled:
     """A set, halved and doubled again."""
     onlooker, pods = site.onlooker, replicas * PODS_PER_GANG
     uid = await onlooker.create(site.workload(name, replicas))
@@ -167,7 +169,7 @@ async def one_by_one(site: Site) -> OneByOne:
     return OneByOne(gangs, delays, share)
 
 
-async def awaited(site: Site, core: Controller) -> Awaited:
+async def awaited(site: Site, core: ControllerProcess) -> Awaited:
     """Gangs that are made while no backend runs; then one is started."""
     onlooker, gangs, name = site.onlooker, site.sizes.replicas, "awaited"
     await onlooker.create(site.workload(name, gangs))

@@ -30,7 +30,7 @@ _QUIET = 1.0
 """Seconds; longer than what was written takes to come back as an event."""
 
 
-class Controller:
+class ControllerProcess:
     """A running controller."""
 
     def __init__(self, process: Process, pages: str, session: aiohttp.ClientSession) -> None:
@@ -93,7 +93,7 @@ class Controller:
         loop = asyncio.get_running_loop()
         since, used = loop.time(), self.cpu_seconds()
         while loop.time() - since < quiet:
-            await asyncio.sleep(_SAMPLE_SECONDS)  # rest is no event
+            await asyncio.sleep(_SAMPLE_SECONDS)  # no event announces rest
             before, used = used, self.cpu_seconds()
             if used - before > _RESTING_CPU:
                 since = loop.time()
@@ -123,7 +123,7 @@ class Place:
     @contextlib.asynccontextmanager
     async def controller(
         self, package: str, *arguments: str, recording: Path | None = None
-    ) -> AsyncIterator[Controller]:
+    ) -> AsyncIterator[ControllerProcess]:
         """A controller, ready to work; with a file, its writes are recorded there."""
         port = _free_port()
         settings = self.directory / f"{package}.yaml"
@@ -145,7 +145,7 @@ class Place:
             aiohttp.ClientSession(timeout=deadline) as session,
             self.program(module, f"{package}.log") as process,
         ):
-            controller = Controller(process, f"http://127.0.0.1:{port}", session)
+            controller = ControllerProcess(process, f"http://127.0.0.1:{port}", session)
             async with asyncio.timeout(_START_SECONDS):
                 # A server that does not listen yet sends no event.
                 while not await controller.is_ready():  # noqa: ASYNC110

@@ -9,7 +9,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from benchmarks.product.recording import Recording, now
+from benchmarks.product.recording import WriteLog, now
 from shared_api.kube.http.connection import Answer
 from shared_api.kube.http.transport import ApiRequest, Transport
 
@@ -21,7 +21,7 @@ def run(file: Path, package: str, arguments: list[str]) -> int:
     ask = Transport._ask  # when a request has its slot, and is sent
 
     with file.open("wb") as opened:
-        recording = Recording(opened)
+        recording = WriteLog(opened)
 
         async def recorded(self: Transport, request: ApiRequest) -> Answer:
             began = now()

@@ -29,7 +29,7 @@ class _Exchange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     answer: bytes
 
 
-class Recording:
+class WriteLog:
     """Appends to a file."""
 
     def __init__(self, file: IO[bytes]) -> None:

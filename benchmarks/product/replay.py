@@ -40,7 +40,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayStep:
     """One write to be sent."""
 
     method: str
@@ -74,7 +74,7 @@ def between(recorded: Sequence[Recorded], began: int, ended: int | None = None) 
     return [write for write in found if _OF_EVENT not in write.target or write.uid in made]
 
 
-def plan(recorded: Sequence[Recorded], known: frozenset[str]) -> list[Step]:
+def plan(recorded: Sequence[Recorded], known: frozenset[str]) -> list[ReplayStep]:
     """Turn writes into steps; `known` are the UIDs of objects that others create."""
     planner = _Planner(known)
     return [planner.step(index, write) for index, write in enumerate(recorded)]
@@ -89,7 +89,7 @@ class _Planner:
         self._by_name: dict[str, dict[str, int]] = {}
         self._latest: dict[str, int] = {}
 
-    def step(self, index: int, write: Recorded) -> Step:
+    def step(self, index: int, write: Recorded) -> ReplayStep:
         """The next step."""
         body = _unversioned(write.body)
         text = f"{write.target} {body}"
@@ -100,7 +100,7 @@ class _Planner:
         if write.uid in self._latest:
             before.add(self._latest[write.uid])
         self._note(index, write)
-        return Step(
+        return ReplayStep(
             write.method,
             _pieces(write.target, uids),
             write.content_type,

@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 
 from benchmarks.product.recording import read
-from benchmarks.product.replay import Step, between, plan
+from benchmarks.product.replay import ReplayStep, between, plan
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.codec import PartialObject
 
@@ -30,7 +30,9 @@ _END = -1
 class Replayer:
     """Sends steps."""
 
-    def __init__(self, session: aiohttp.ClientSession, server: str, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, server: str, steps: Sequence[ReplayStep]
+    ) -> None:
         self._session = session
         self._server = server
         self._steps = steps
@@ -75,7 +77,7 @@ class Replayer:
                 for _ in range(workers):
                     self._ready.put_nowait(_END)
 
-    async def _send(self, step: Step, uids: dict[str, str]) -> str:
+    async def _send(self, step: ReplayStep, uids: dict[str, str]) -> str:
         async with self._session.request(
             step.method,
             self._server + step.target(uids),

@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from benchmarks.product.bare import IN_FLIGHT
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.measures import core_budget, unwanted, write_figures
 from benchmarks.product.report_backend import CPU_IN_WRITES, backend_figures
-from benchmarks.product.results import Deployed, Life, Product, Replayed, Restarted, Scaled
+from benchmarks.product.results import Deployed, Life, Product, Replayed, RestartResults, Scaled
 from benchmarks.product.workload import PODS_PER_GANG, Sizes
 from benchmarks.runtime.figures import Figure
 
@@ -24,7 +24,9 @@ _MEMORY_PER_POD = (250 - 140) / 3000
 """140 MiB for 1,000 pods, 250 for 4,000."""
 
 
-def figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> list[Figure]:
+def figures(
+    product: Product, bare: Replayed, choice: BackendUnderTest, sizes: Sizes
+) -> list[Figure]:
     """All figures of one run."""
     return [
         *_starts(product.deployed, bare, choice, sizes),
@@ -79,7 +81,9 @@ def _stations(name: str, deployed: Deployed) -> list[Figure]:
     return rows
 
 
-def _starts(deployed: Deployed, bare: Replayed, choice: Choice, sizes: Sizes) -> list[Figure]:
+def _starts(
+    deployed: Deployed, bare: Replayed, choice: BackendUnderTest, sizes: Sizes
+) -> list[Figure]:
     ours, theirs = deployed.start, bare.start
     name = f"{sizes.pods:,} pods in {sizes.replicas} gangs"
     other = f"bare client, the same writes, {IN_FLIGHT} in flight"
@@ -136,7 +140,7 @@ def _tiny(life: Life, bare: Replayed) -> list[Figure]:
     ]
 
 
-def _restart(restarted: Restarted) -> list[Figure]:
+def _restart(restarted: RestartResults) -> list[Figure]:
     return [
         *unwanted(RESTART_WRITES, restarted.writes),
         Figure("restart of core: process start to caches filled", restarted.synced, "s"),
@@ -166,7 +170,7 @@ def _scaled(scaled: Sequence[Scaled], bare: Replayed) -> list[Figure]:
     ]
 
 
-def _deletion(product: Product, choice: Choice) -> list[Figure]:
+def _deletion(product: Product, choice: BackendUnderTest) -> list[Figure]:
     deleted, turns = product.life.deleted, product.deleted_in_turns
     watched, alone = statistics.median(turns.watched), statistics.median(turns.alone)
     name = f"delete of {turns.replicas} gangs, median of {len(turns.alone)}"

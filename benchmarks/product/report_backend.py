@@ -1,8 +1,15 @@
 """The figures of a real backend, with their targets."""
 
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.measures import backend_budget, unwanted, write_figures
-from benchmarks.product.results import Awaited, OneByOne, Product, Replayed, Restarted, Served
+from benchmarks.product.results import (
+    Awaited,
+    OneByOne,
+    Product,
+    Replayed,
+    RestartResults,
+    ServingResults,
+)
 from benchmarks.product.sightings import Delays, percentile
 from benchmarks.product.workload import FULL, Sizes
 from benchmarks.runtime.figures import Figure
@@ -21,7 +28,9 @@ _MEMORY = 100.0
 _FLAT = 1.2
 
 
-def backend_figures(product: Product, bare: Replayed, choice: Choice, sizes: Sizes) -> list[Figure]:
+def backend_figures(
+    product: Product, bare: Replayed, choice: BackendUnderTest, sizes: Sizes
+) -> list[Figure]:
     """Return the figures of the backend; none for the stand-in."""
     served, shown = product.deployed.backend, product.backend
     if served is None or shown is None:
@@ -34,7 +43,9 @@ def backend_figures(product: Product, bare: Replayed, choice: Choice, sizes: Siz
     ]
 
 
-def backend_flatness(small: Served, sizes: Sizes, large: Served, more: Sizes) -> list[Figure]:
+def backend_flatness(
+    small: ServingResults, sizes: Sizes, large: ServingResults, more: Sizes
+) -> list[Figure]:
     """Cost of a gang among many divided by that among few."""
     share, factor = sizes.replicas / more.replicas, f"{more.replicas:,} / {sizes.replicas:,} gangs"
     ratio = large.used.cpu / small.used.cpu * share
@@ -50,7 +61,9 @@ def backend_flatness(small: Served, sizes: Sizes, large: Served, more: Sizes) ->
     ]
 
 
-def _cost(served: Served, bare: Replayed, choice: Choice, sizes: Sizes) -> list[Figure]:
+def _cost(
+    served: ServingResults, bare: Replayed, choice: BackendUnderTest, sizes: Sizes
+) -> list[Figure]:
     used, gangs = served.used, sizes.replicas
     memory = _MEMORY if gangs <= FULL else None
     budget = backend_budget([resource.plural for resource in choice.objects])
@@ -68,7 +81,7 @@ def _cost(served: Served, bare: Replayed, choice: Choice, sizes: Sizes) -> list[
     ]
 
 
-def _delays(served: Served, singles: OneByOne, sizes: Sizes) -> list[Figure]:
+def _delays(served: ServingResults, singles: OneByOne, sizes: Sizes) -> list[Figure]:
     """Under full load without a target; with targets one by one, where nothing queues."""
     at_once, apart = f"{sizes.replicas} gangs at once", f"{singles.gangs} gangs one by one"
     return [
@@ -93,7 +106,7 @@ def _percentiles(
     return rows
 
 
-def _restart(restarted: Restarted) -> list[Figure]:
+def _restart(restarted: RestartResults) -> list[Figure]:
     return [
         *unwanted(BACKEND_RESTART_WRITES, restarted.writes),
         Figure("restart of the backend: process start to caches filled", restarted.synced, "s"),

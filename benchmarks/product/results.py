@@ -37,7 +37,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServingResults:
     """The backend's part in the start of a set."""
 
     used: Used
@@ -53,12 +53,12 @@ class Deployed:
     start: Start
     uid: str
     core: Used
-    backend: Served | None
+    backend: ServingResults | None
     """Only for a real backend."""
 
 
 @dataclass(frozen=True, slots=True)
-class Restarted:
+class RestartResults:
     """A new process while the set exists."""
 
     synced: float
@@ -141,10 +141,10 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class BackendResults:
     """Results of a real backend."""
 
-    restarted: Restarted
+    restarted: RestartResults
     one_by_one: OneByOne
     awaited: Awaited
 
@@ -170,9 +170,9 @@ class Product:
     """Results of the first cluster."""
 
     deployed: Deployed
-    restarted: Restarted
+    restarted: RestartResults
     life: Life
-    backend: Backend | None
+    backend: BackendResults | None
     deleted_in_turns: InTurns
     others: Mapping[str, float]
     """The part of the machine that other programs had, by phase."""

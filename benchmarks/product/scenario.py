@@ -12,11 +12,18 @@ from pathlib import Path
 
 from benchmarks.product import parts
 from benchmarks.product.bare import BareClient, Recordings
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.deleting import in_turns
 from benchmarks.product.measures import leads
-from benchmarks.product.processes import Controller
-from benchmarks.product.results import Backend, Deployed, Life, Product, Replayed, Restarted
+from benchmarks.product.processes import ControllerProcess
+from benchmarks.product.results import (
+    BackendResults,
+    Deployed,
+    Life,
+    Product,
+    Replayed,
+    RestartResults,
+)
 from benchmarks.product.site import Site, furnished, now, tiny
 from benchmarks.product.workload import Sizes
 from local_cluster.cluster import Cluster
@@ -30,7 +37,7 @@ _TINY_REPLAYS = 5
 class Scenario:
     """What to measure, and where files go."""
 
-    choice: Choice
+    choice: BackendUnderTest
     sizes: Sizes
     directory: Path
 
@@ -80,7 +87,7 @@ class Scenario:
 
     async def _restarted(
         self, site: Site, processes: contextlib.AsyncExitStack
-    ) -> tuple[Controller, Restarted]:
+    ) -> tuple[ControllerProcess, RestartResults]:
         """Core, which finds everything in place, its backend included.
 
         Of a backend that is down it would report on every gang.
@@ -95,7 +102,9 @@ class Scenario:
         await core.until_settled()
         return core, restarted
 
-    async def _with_backend(self, site: Site, core: Controller) -> tuple[Life, Backend]:
+    async def _with_backend(
+        self, site: Site, core: ControllerProcess
+    ) -> tuple[Life, BackendResults]:
         began = now()
         async with site.backend(self._recordings.backend(_LIFE)) as controller:
             with site.phases.phase("restart of the backend"):
@@ -103,10 +112,10 @@ class Scenario:
             life = await _life(site, core, controller)
             with site.phases.phase("gangs one by one"):
                 singles = await parts.one_by_one(site)
-        return life, Backend(restarted, singles, await parts.awaited(site, core))
+        return life, BackendResults(restarted, singles, await parts.awaited(site, core))
 
 
-async def _life(site: Site, core: Controller, backend: Controller | None) -> Life:
+async def _life(site: Site, core: ControllerProcess, backend: ControllerProcess | None) -> Life:
     with site.phases.phase("delete"):
         deleted = await parts.delete(site, core, backend)
     with site.phases.phase("small sets"):

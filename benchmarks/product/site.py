@@ -11,10 +11,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.machine import Phases
 from benchmarks.product.onlooker import RELEASED, Onlooker
-from benchmarks.product.processes import Controller, Place, cpu_of, read_line
+from benchmarks.product.processes import ControllerProcess, Place, cpu_of, read_line
 from benchmarks.product.results import Burst
 from benchmarks.product.workload import PODS_PER_GANG, TINY_REPLICAS, Sizes, workload
 from local_cluster.api import Object
@@ -33,15 +33,17 @@ class Site:
     cluster: Cluster
     place: Place
     onlooker: Onlooker
-    choice: Choice
+    choice: BackendUnderTest
     sizes: Sizes
     phases: Phases = field(default_factory=Phases)
 
-    def core(self, recording: Path | None = None) -> AbstractAsyncContextManager[Controller]:
+    def core(self, recording: Path | None = None) -> AbstractAsyncContextManager[ControllerProcess]:
         """The core operator."""
         return self.place.controller("core_operator", recording=recording)
 
-    def backend(self, recording: Path | None = None) -> AbstractAsyncContextManager[Controller]:
+    def backend(
+        self, recording: Path | None = None
+    ) -> AbstractAsyncContextManager[ControllerProcess]:
         """The backend controller; there is none where the stand-in is."""
         assert self.choice.is_real
         arguments = ("--backend", self.choice.name)
@@ -50,7 +52,7 @@ class Site:
     @contextlib.asynccontextmanager
     async def backend_if_real(
         self, recording: Path | None = None
-    ) -> AsyncIterator[Controller | None]:
+    ) -> AsyncIterator[ControllerProcess | None]:
         """The backend controller, or None with the stand-in."""
         if not self.choice.is_real:
             yield None
@@ -77,13 +79,13 @@ class Site:
             used = 1.0
             while used > _IDLE_CPU:
                 before = self.server_cpu()
-                await asyncio.sleep(1)  # rest is no event
+                await asyncio.sleep(1)  # no event announces rest
                 used = self.server_cpu() - before
 
 
 @contextlib.asynccontextmanager
 async def furnished(
-    cluster: Cluster, choice: Choice, sizes: Sizes, directory: Path
+    cluster: Cluster, choice: BackendUnderTest, sizes: Sizes, directory: Path
 ) -> AsyncIterator[Site]:
     """A site whose API server has been used."""
     place = Place(cluster.kubeconfig, directory)
@@ -103,7 +105,7 @@ async def furnished(
         yield site
 
 
-async def tiny(site: Site, core: Controller, name: str) -> Burst:
+async def tiny(site: Site, core: ControllerProcess, name: str) -> Burst:
     """From the creation of ten pods' set until the pods are released."""
     onlooker, pods = site.onlooker, TINY_REPLICAS * PODS_PER_GANG
     began = now()

@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.product.choices import Choice
+from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.clusters import fresh_cluster
 from benchmarks.product.onlooker import READY
 from benchmarks.product.site import Site, furnished, now
@@ -56,7 +56,7 @@ async def update(site: Site) -> Updated:
     return Updated(ended - began, written, away)
 
 
-def update_figures(choice: Choice, sizes: Sizes, directory: Path) -> list[Figure]:
+def update_figures(choice: BackendUnderTest, sizes: Sizes, directory: Path) -> list[Figure]:
     """The figures, on a cluster of their own."""
     chosen = replace(sizes, replicas=min(GANGS, sizes.replicas))
 

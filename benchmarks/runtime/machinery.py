@@ -3,18 +3,22 @@
 A part that earns nothing here must go; the figures are in docs/performance.md.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
+
+import tenacity
 
 from benchmarks.runtime.figures import Figure, compare
 from benchmarks.runtime.loopback import event
 from shared_api.kube.codec import PartialObject, codec_for, share_memory
 from shared_api.kube.pods import Pod
+from shared_api.kube.retry import RetryPolicy
 from shared_api.runtime.applying.applied_fields import applied
 from tests.kube.samples import pod
 
@@ -40,7 +44,12 @@ def measure() -> list[Figure]:
             "import kubernetes_asyncio.config.kube_config, kubernetes_asyncio.client"
         ),
     }
+    retried = {
+        "first attempt outside of tenacity": asyncio.run(_attempted(_outside)),
+        "every attempt inside": asyncio.run(_attempted(_inside)),
+    }
     return [
+        *compare("CPU of the retries of a request that succeeds", "us", retried),
         *compare("allocated per cached pod", "KiB", memory),
         *compare("CPU per version of an applied object", "us", fingerprints),
         *compare("memory of a process with the configuration loaders", "MiB", imported),
@@ -73,6 +82,30 @@ def _cpu(work: Callable[[bytes], object], bodies: Iterable[bytes]) -> float:
             count += 1
         best = min(best, (time.process_time() - began) / count * 1e6)
     return best
+
+
+async def _attempted(policy: Callable[[], Awaitable[None]]) -> float:
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        for _ in range(PODS):
+            await policy()
+        best = min(best, (time.process_time() - began) / PODS * 1e6)
+    return best
+
+
+async def _succeed() -> None:
+    """Stands for a request."""
+
+
+async def _outside() -> None:
+    await RetryPolicy().run(_succeed, repeatable=True)
+
+
+async def _inside() -> None:
+    async for turn in tenacity.AsyncRetrying(stop=tenacity.stop_after_attempt(6), reraise=True):
+        with turn:
+            await _succeed()
 
 
 def _imported(code: str) -> float:

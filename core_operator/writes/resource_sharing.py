@@ -170,7 +170,7 @@ class Sharing:
             note = f"annotation {annotation} names a group, and network.autoMNNVLEnabled is off"
             return Blocker(BlockingReason.MNNVL_DISABLED, note)
         if (wrong := compute_domains.invalid_group(pcs)) is not None:
-            note = f"annotation {annotation} is no name: {wrong!r}"
+            note = f"annotation {annotation} is not a valid name: {wrong!r}"
             return Blocker(BlockingReason.MNNVL_GROUP_INVALID, note)
         if domains(pcs) and not self._caches.offer.has(COMPUTE_DOMAINS):
             note = f"{COMPUTE_DOMAINS} are needed, and the cluster has no such kind"

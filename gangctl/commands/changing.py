@@ -25,7 +25,7 @@ from gangctl.commands.session import (
     wait_for,
 )
 from gangctl.lookup import follow_set, read_revisions, read_set
-from gangctl.reading import Part, Target, connected, read
+from gangctl.reading import CommandTarget, Part, connected, read
 from gangctl.rendering import OutputFormat
 from gangctl.reports import rollout as reports
 from gangctl.reports.rollout import ChangeReport, RolloutReport, change_view, rollout_view
@@ -50,7 +50,7 @@ def rollout_status(
         bool, typer.Option("--watch", "-w", help="Wait until the update ends or needs a remedy.")
     ] = False,
     timeout: Annotated[
-        float, typer.Option(help="Seconds to wait with --watch; 0 waits for ever.", min=0)
+        float, typer.Option(help="Seconds to wait with --watch; 0 waits forever.", min=0)
     ] = 0,
     namespace: Namespace = None,
     output: Output = OutputFormat.TEXT,
@@ -62,7 +62,7 @@ def rollout_status(
     Exit code 0 means that all replicas are updated and available, 2 that the update exceeded its
     progress deadline.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
     report = wait_for(_followed(target, name, timeout) if watch else _rollout(target, name))
     if report is None:
         not_found(target, name, "PodCliqueSet")
@@ -91,7 +91,7 @@ def rollout_restart(
     Sets the annotation kubectl.kubernetes.io/restartedAt in the templates. Keep it when you apply
     the set again from a file: removing it is another change of the templates.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
     report = wait_for(_restart(target, name, cliques or ()))
     finish(report, output, lambda: change_view(report), Verdict.FINE)
 
@@ -115,7 +115,7 @@ def rollout_undo(
 
     Sizes, minimums and topology constraints stay as they are.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
     report = wait_for(_undo(target, name, to_revision))
     finish(report, output, lambda: change_view(report), Verdict.FINE)
 
@@ -151,7 +151,7 @@ def scale(
     kubeconfig: Kubeconfig = None,
 ) -> None:
     """Scale a set, or one of its cliques or scaling groups in every replica of the set."""
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
 
     async def work() -> ScaleReport:
         async with connected(target) as client:
@@ -174,7 +174,7 @@ def scale(
     finish(report, output, lambda: scale_view(report), Verdict.FINE)
 
 
-async def _rollout(target: Target, name: str) -> RolloutReport | None:
+async def _rollout(target: CommandTarget, name: str) -> RolloutReport | None:
     async with connected(target) as client:
         item = await read_set(client, target, name)
         if item is None:
@@ -183,7 +183,7 @@ async def _rollout(target: Target, name: str) -> RolloutReport | None:
     return reports.rollout_report(item, revisions, target.clock.utc())
 
 
-async def _followed(target: Target, name: str, seconds: float) -> RolloutReport | None:
+async def _followed(target: CommandTarget, name: str, seconds: float) -> RolloutReport | None:
     """Print each change to the progress until it ends, and return the last report."""
     last = ""
 
@@ -203,7 +203,7 @@ async def _followed(target: Target, name: str, seconds: float) -> RolloutReport 
     return await _rollout(target, name)
 
 
-async def _restart(target: Target, name: str, cliques: Sequence[str]) -> ChangeReport:
+async def _restart(target: CommandTarget, name: str, cliques: Sequence[str]) -> ChangeReport:
     async with connected(target) as client:
         item = await read_set(client, target, name)
         if item is None:
@@ -217,7 +217,7 @@ async def _restart(target: Target, name: str, cliques: Sequence[str]) -> ChangeR
     return _changed(target, name, "restart", None, chosen, message)
 
 
-async def _undo(target: Target, name: str, number: int | None) -> ChangeReport:
+async def _undo(target: CommandTarget, name: str, number: int | None) -> ChangeReport:
     async with connected(target) as client:
         item = await read_set(client, target, name)
         if item is None:
@@ -236,7 +236,7 @@ async def _undo(target: Target, name: str, number: int | None) -> ChangeReport:
 
 
 def _changed(
-    target: Target,
+    target: CommandTarget,
     name: str,
     action: str,
     revision: int | None,

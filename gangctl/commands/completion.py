@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from gangctl.reading import Target, connected
+from gangctl.reading import CommandTarget, connected
 from gangctl.snapshot import BINDINGS, GANGS, SETS
 from shared_api import names
 from shared_api.kube.client import EVERYTHING, Client, Selector
@@ -28,7 +28,7 @@ _DEADLINE = 2.0
 # ShellCompDirectiveNoFileComp of cobra, which kubectl is made with.
 _NO_FILES = ":4"
 _OF_GANGS = Selector(labels=names.LABEL_PODGANG)
-Ask = Callable[[Client, Target], Awaitable[Iterable[str]]]
+Ask = Callable[[Client, CommandTarget], Awaitable[Iterable[str]]]
 
 
 def complete_set(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -39,7 +39,7 @@ def complete_set(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the name of a set, a gang or a pod of a gang."""
 
-    async def ask(client: Client, target: Target) -> list[str]:
+    async def ask(client: Client, target: CommandTarget) -> list[str]:
         return [
             *await _named(client, target, SETS),
             *await _named(client, target, GANGS),
@@ -62,7 +62,7 @@ def complete_group(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_level(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the name of a topology level."""
 
-    async def ask(client: Client, _: Target) -> list[str]:
+    async def ask(client: Client, _: CommandTarget) -> list[str]:
         pages = client.pages(BINDINGS, into=LooseObject)
         bindings = [item async for page in pages for item in page.items]
         return [level["domain"] for item in bindings for level in item.spec.get("levels") or ()]
@@ -71,7 +71,7 @@ def complete_level(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _of_template(ctx: typer.Context, incomplete: str, field: str) -> list[str]:
-    async def ask(client: Client, target: Target) -> list[str]:
+    async def ask(client: Client, target: CommandTarget) -> list[str]:
         # While an option has no value yet, the parser leaves the words before it over.
         name = str(ctx.params.get("name") or next(iter(ctx.args), ""))
         found = await client.get(SETS, name, target.home, into=LooseObject)
@@ -82,7 +82,7 @@ def _of_template(ctx: typer.Context, incomplete: str, field: str) -> list[str]:
 
 
 async def _named(
-    client: Client, target: Target, resource: Resource, selector: Selector = EVERYTHING
+    client: Client, target: CommandTarget, resource: Resource, selector: Selector = EVERYTHING
 ) -> list[str]:
     pages = client.pages(
         resource, target.home, into=PartialObject, metadata_only=True, selector=selector
@@ -92,7 +92,7 @@ async def _named(
 
 def _completed(ctx: typer.Context, incomplete: str, ask: Ask) -> list[str]:
     given = ctx.params
-    target = Target(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
+    target = CommandTarget(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
 
     async def asked() -> list[str]:
         async with asyncio.timeout(_DEADLINE), connected(target) as client:

@@ -17,7 +17,7 @@ from gangctl.commands.session import (
     show,
     wait_for,
 )
-from gangctl.reading import Target
+from gangctl.reading import CommandTarget
 from gangctl.rendering import OutputFormat
 from gangctl.reports.view import Line, View
 
@@ -56,7 +56,7 @@ def dashboard(
             await asyncio.to_thread(webbrowser.open, url)
 
     try:
-        wait_for(serve(Target(kubeconfig, context, namespace), port, announce))
+        wait_for(serve(CommandTarget(kubeconfig, context, namespace), port, announce))
     except KeyboardInterrupt:
         raise typer.Exit from None
     except OSError as error:

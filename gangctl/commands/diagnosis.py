@@ -18,7 +18,7 @@ from gangctl.commands.session import (
     wait_for,
 )
 from gangctl.examining import examine
-from gangctl.reading import Part, Target, connected, read
+from gangctl.reading import CommandTarget, Part, connected, read
 from gangctl.rendering import OutputFormat, encoded, plain
 from gangctl.reports.backends import backends_report, backends_view
 from gangctl.reports.doctor import DoctorReport, doctor_report, doctor_view
@@ -41,7 +41,7 @@ def doctor(
     CRDs, feature gates, controllers and their Leases, images, backends, node labels of each
     topology binding, and your own rights.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
 
     async def work() -> DoctorReport:
         async with connected(target) as client:
@@ -67,7 +67,7 @@ def bundle(
     It has no Secrets, no ConfigMaps, no values of environment variables and no logs of workloads.
     Command lines, labels and annotations of pods are in it: look at it before you publish it.
     """
-    target = Target(kubeconfig, context, namespace, all_namespaces)
+    target = CommandTarget(kubeconfig, context, namespace, all_namespaces)
     moment = target.clock.utc()
     name = f"gang-bundle-{moment:%Y%m%d-%H%M%S}"
     path = file or Path(f"{name}.tar.gz")
@@ -91,7 +91,7 @@ def bundle(
     finish(written, output, lambda: bundle_view(written), Verdict.FINE)
 
 
-async def _examined(client: Client, target: Target) -> tuple[Snapshot, DoctorReport]:
+async def _examined(client: Client, target: CommandTarget) -> tuple[Snapshot, DoctorReport]:
     async with asyncio.TaskGroup() as group:
         snapshot = group.create_task(read(client, target, _DOCTOR, needs_sets=False))
         facts = group.create_task(examine(client, target.home))

@@ -21,7 +21,7 @@ from gangctl.commands.session import (
     show,
     until_interrupted,
 )
-from gangctl.reading import Part, Target, connected
+from gangctl.reading import CommandTarget, Part, connected
 from gangctl.rendering import OutputFormat
 from gangctl.reports.backends import backends_report, backends_view
 from gangctl.reports.status import StatusReport, status_report, status_view
@@ -51,7 +51,7 @@ def status(
     For each set: available replicas, ready pods, GPUs, backend, queue, how long it has been
     waiting, and why.
     """
-    target = Target(kubeconfig, context, namespace, all_namespaces)
+    target = CommandTarget(kubeconfig, context, namespace, all_namespaces)
     if watch:
         until_interrupted(_watch(target, interval, output))
         return
@@ -78,7 +78,7 @@ def why(
     The stages of the gang, its needs in numbers, what would unblock it, which workloads use what
     it needs, and the next command.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
     report = why_report(read_once(target, _WHY), target.home, name)
     if report is None:
         not_found(target, name, "PodCliqueSet, PodGang or pod")
@@ -96,7 +96,7 @@ def tree(
 
     Its gangs, cliques and pods, and the objects of the scheduler, each with its state.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
     report = tree_report(read_once(target, _TREE), target.home, name)
     if report is None:
         not_found(target, name, "PodCliqueSet")
@@ -113,12 +113,12 @@ def backends(
     For each backend: whether it is alive and ready, the leader, the API of the scheduler, the
     number of gangs, what is missing, and its capabilities.
     """
-    target = Target(kubeconfig, context, all_namespaces=True)
+    target = CommandTarget(kubeconfig, context, all_namespaces=True)
     report = backends_report(read_once(target, frozenset({Part.BACKENDS, Part.VERSIONS})))
     finish(report, output, lambda: backends_view(report), report.verdict)
 
 
-async def _watch(target: Target, interval: float, output: OutputFormat) -> None:
+async def _watch(target: CommandTarget, interval: float, output: OutputFormat) -> None:
     """Print the table after each change: in place on a terminal, elsewhere below the last one."""
     # Imported here: watches and the terminal library take half of the start time of a verb.
     from gangctl.terminal import Console, Live, renderable

@@ -24,7 +24,7 @@ from gangctl.commands.session import (
 )
 from gangctl.following import (
     LogLine,
-    LogOptions,
+    LogSelection,
     Stream,
     Wanted,
     follow_logs,
@@ -32,7 +32,7 @@ from gangctl.following import (
     streams_of,
 )
 from gangctl.lookup import pods_of
-from gangctl.reading import Part, Target, connected
+from gangctl.reading import CommandTarget, Part, connected
 from gangctl.rendering import OutputFormat
 from gangctl.reports.rollout import cliques_of
 from gangctl.reports.view import Verdict
@@ -73,8 +73,8 @@ def logs(
     With -f also those of pods that are created later. Exit code 1 means that no container has
     started yet.
     """
-    target = Target(kubeconfig, context, namespace)
-    options = LogOptions(container, tail, _seconds(since), previous, timestamps)
+    target = CommandTarget(kubeconfig, context, namespace)
+    options = LogSelection(container, tail, _seconds(since), previous, timestamps)
     snapshot = read_once(target, frozenset({Part.CLIQUES}))
     chosen = _podcliques(snapshot, target, name, clique)
 
@@ -99,21 +99,21 @@ def logs(
 
 
 async def _read(
-    target: Target, streams: Sequence[Stream], options: LogOptions, printer: "_Printer"
+    target: CommandTarget, streams: Sequence[Stream], options: LogSelection, printer: "_Printer"
 ) -> None:
     async with connected(target) as client:
         await read_logs(client, streams, options, printer)
 
 
 async def _follow(
-    target: Target, name: str, wanted: Wanted, options: LogOptions, printer: "_Printer"
+    target: CommandTarget, name: str, wanted: Wanted, options: LogSelection, printer: "_Printer"
 ) -> None:
     async with connected(target) as client:
         await follow_logs(client, pods_of(target, name), wanted, options, printer)
 
 
 def _podcliques(
-    snapshot: Snapshot, target: Target, name: str, clique: str | None
+    snapshot: Snapshot, target: CommandTarget, name: str, clique: str | None
 ) -> frozenset[str] | None:
     """Return the PodCliques of a clique of the template, found by its role; None for all."""
     sets = [item for item in snapshot.sets if item.metadata.name == name]
@@ -140,7 +140,7 @@ def _seconds(text: str | None) -> int | None:
         return None
     found = durations.duration_of(text)
     if found is None:
-        fail(f"--since {text} is no duration. Use a number with a unit, such as 30s, 5m or 1h.")
+        fail(f"--since {text} is not a duration. Use a number with a unit, such as 30s, 5m or 1h.")
     return max(1, int(found.total_seconds()))
 
 

@@ -19,7 +19,7 @@ from gangctl.commands.session import (
     read_once,
     wait_for,
 )
-from gangctl.reading import Part, Target, connected, read
+from gangctl.reading import CommandTarget, Part, connected, read
 from gangctl.rendering import OutputFormat
 from gangctl.reports.fit import FitReport, fit_report, fit_view
 from gangctl.reports.topology import UnknownLevelError, topology_report, topology_view
@@ -50,7 +50,7 @@ def topology(
 
     For each domain: how much gangs use, how much other pods use, and how much is free.
     """
-    snapshot = read_once(Target(kubeconfig, context, all_namespaces=True), _CAPACITY)
+    snapshot = read_once(CommandTarget(kubeconfig, context, all_namespaces=True), _CAPACITY)
     if not snapshot.capacity_is_known:
         fail(f"Capacity is unknown: {'; '.join(snapshot.unread.values())}")
     try:
@@ -77,14 +77,16 @@ def fit(
     Whether the API server accepts it, which backend gets it, which capabilities are missing,
     whether its gangs fit now, and where.
     """
-    target = Target(kubeconfig, context, namespace)
+    target = CommandTarget(kubeconfig, context, namespace)
     manifests = _sets_of(file, target.home)
     report = wait_for(_fit(target, manifests, default_backend))
     finish(report, output, lambda: fit_view(report), report.verdict)
 
 
-async def _fit(target: Target, manifests: list[Mapping[str, Any]], default: str) -> FitReport:
-    everywhere = Target(target.kubeconfig, target.context, all_namespaces=True)
+async def _fit(
+    target: CommandTarget, manifests: list[Mapping[str, Any]], default: str
+) -> FitReport:
+    everywhere = CommandTarget(target.kubeconfig, target.context, all_namespaces=True)
     async with connected(target) as client:
         admissions = [await dry_run(client, manifest) for manifest in manifests]
         snapshot = await read(client, everywhere, _FIT)

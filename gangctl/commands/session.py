@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from gangctl.commands.completion import complete_set
-from gangctl.reading import Part, Target, connected, read
+from gangctl.reading import CommandTarget, Part, connected, read
 from gangctl.rendering import OutputFormat, encoded, plain
 from gangctl.reports.view import Verdict, View
 from gangctl.snapshot import Snapshot
@@ -56,7 +56,7 @@ def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
         wait_for(work)
 
 
-def read_once(target: Target, parts: frozenset[Part]) -> Snapshot:
+def read_once(target: CommandTarget, parts: frozenset[Part]) -> Snapshot:
     """Read what a verb needs."""
 
     async def once() -> Snapshot:
@@ -66,7 +66,7 @@ def read_once(target: Target, parts: frozenset[Part]) -> Snapshot:
     return wait_for(once())
 
 
-def not_found(target: Target, name: str, kinds: str) -> NoReturn:
+def not_found(target: CommandTarget, name: str, kinds: str) -> NoReturn:
     """Exit because no object has the name."""
     fail(
         f"No {kinds} {name} in namespace {target.home}."

@@ -1,7 +1,7 @@
 """The details of one gang, made on request: its objects, the numbers, and where it nearly fits.
 
 It owns the joining of the reports of `why` and `tree` with the shading. The numbers need the
-capacity of the whole cluster, so they are made for the gang that somebody looks at and not for all.
+capacity of the whole cluster, so they are made for the gang that is selected and not for all.
 All functions are pure.
 """
 

@@ -1,7 +1,7 @@
 """The files of the page: its modules, or the bundle that was built from exactly these modules.
 
 It owns the choice between the two. A bundle of other modules is never served: it is left over from before a
-change. So the page is always that of this version, also where nobody has built a bundle.
+change. So the page is always that of this version, also where no bundle was built.
 """
 
 import hashlib

@@ -73,6 +73,7 @@ class Refresher:
         *,
         context: str = "",
         scope: str = "",
+        before_round: Callable[[], None] = lambda: None,
     ) -> None:
         self._caches = caches
         self._store = store
@@ -82,8 +83,8 @@ class Refresher:
         self._sets: set[ObjectKey] = set()
         self._nodes: set[str] = set()
         self._stale: set[str] = {"backends", "activity", "levels"}
-        self._wake = asyncio.Event()
-        self.before_round: Callable[[], None] = lambda: None
+        self._has_stale = asyncio.Event()
+        self._before_round = before_round
         self._subscribe()
 
     @property
@@ -100,6 +101,7 @@ class Refresher:
         caches.pods.subscribe(self._on_pod)
         caches.nodes.subscribe(self._on_node)
         caches.backends.subscribe(lambda _old, _new: self.mark("backends"))
+        caches.lease_changed.subscribe(lambda _: self.mark("backends"))
         caches.bindings.subscribe(lambda _old, _new: self.mark("levels"))
         for events in caches.events.values():
             events.subscribe(lambda _old, _new: self.mark("activity"))
@@ -111,7 +113,7 @@ class Refresher:
     def mark(self, part: str) -> None:
         """Note that a part must be computed again: backends, activity or levels."""
         self._stale.add(part)
-        self._wake.set()
+        self._has_stale.set()
 
     def _on_set(self, old: LooseObject | None, new: LooseObject | None) -> None:
         for item in (old, new):
@@ -125,7 +127,7 @@ class Refresher:
 
     def _mark_set(self, namespace: str, name: str) -> None:
         self._sets.add(ObjectKey(namespace, name))
-        self._wake.set()
+        self._has_stale.set()
 
     def _on_gang(self, old: LooseObject | None, new: LooseObject | None) -> None:
         if _backend(old) != _backend(new):
@@ -137,7 +139,7 @@ class Refresher:
         for pod in (old, new):
             if pod is not None and pod.spec.node_name:
                 self._nodes.add(pod.spec.node_name)
-                self._wake.set()
+                self._has_stale.set()
 
     def _on_node(self, old: ListedNode | None, new: ListedNode | None) -> None:
         found = new or old
@@ -145,21 +147,21 @@ class Refresher:
         self._nodes.add(found.metadata.name)
         if not self._caches.bindings and (old is None or new is None):
             self._stale.add("levels")
-        self._wake.set()
+        self._has_stale.set()
 
     async def run(self) -> None:
         """Make documents until cancelled; at most a few rounds a second."""
         while True:
-            self._wake.clear()
+            self._has_stale.clear()
             await self.round()
             await asyncio.sleep(_PAUSE)
             # A watch that fails has no event, and its error is part of a document.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _LONGEST)
+                await asyncio.wait_for(self._has_stale.wait(), _LONGEST)
 
     async def round(self) -> None:
         """Make everything that is stale now."""
-        self.before_round()
+        self._before_round()
         if "levels" in self._stale:
             self._refresh_levels()
         if "backends" in self._stale:

@@ -12,20 +12,25 @@ from gangctl.dashboard.refreshing import Refresher
 from gangctl.dashboard.server import DashboardServer
 from gangctl.dashboard.store import DocumentStore
 from gangctl.dashboard.watching import Caches, Watches, scope_of
-from gangctl.reading import Target, connected
+from gangctl.reading import CommandTarget, connected
 
 
-async def serve(target: Target, port: int, announce: Callable[[str], Awaitable[None]]) -> None:
+async def serve(
+    target: CommandTarget, port: int, announce: Callable[[str], Awaitable[None]]
+) -> None:
     """Serve the page on 127.0.0.1; `announce` is called once with its address."""
     async with connected(target) as client:
         scope = await scope_of(client, target)
         caches, store = Caches(), DocumentStore()
         watches = Watches(client, caches, scope)
         refresher = Refresher(
-            caches, store, target.clock.utc, context=target.shown_context, scope=scope or ""
+            caches,
+            store,
+            target.clock.utc,
+            context=target.shown_context,
+            scope=scope or "",
+            before_round=watches.refresh_unread,
         )
-        refresher.before_round = watches.refresh_unread
-        watches.on_lease = lambda: refresher.mark("backends")
         server = DashboardServer(caches, store, refresher, target.clock.utc, page())
         async with server.serving(port) as url, asyncio.TaskGroup() as group:
             group.create_task(watches.run())

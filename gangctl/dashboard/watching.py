@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from gangctl.dashboard.activity import ListedEvent
-from gangctl.reading import Target, scheduler_kinds, scheduler_object
+from gangctl.reading import CommandTarget, scheduler_kinds, scheduler_object
 from gangctl.snapshot import (
     BACKENDS,
     BINDINGS,
@@ -32,6 +32,7 @@ from shared_api.kube.errors import Forbidden, KubeError
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import EVENTS, LEASES, NODES, PODS, Resource
 from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.channel import Channel
 from shared_api.runtime.watching.reflector import Reflector, Source
 
 T = TypeVar("T", bound=Projection)
@@ -71,6 +72,7 @@ class Caches:
         self.bindings: Cache[LooseObject] = Cache()
         self.events = {kind: Cache[ListedEvent]() for kind in _EVENTS_ABOUT}
         self.leases: dict[ObjectKey, Cache[ListedLease]] = {}
+        self.lease_changed: Channel[ObjectKey] = Channel("lease changed")
         self.scheduler_objects: dict[Resource, Cache[LooseObject]] = {}
         self.unread: dict[str, str] = {}
         """Kinds that are not read in full, by plural, each with the reason."""
@@ -122,8 +124,6 @@ class Watches:
         self._group: asyncio.TaskGroup | None = None
         self._reflectors: dict[str, Reflector[Any]] = {}
         self._limits: dict[str, str] = {}
-        self.on_lease: Callable[[], None] = lambda: None
-        """Called whenever a Lease of a backend changed."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -189,7 +189,7 @@ class Watches:
         key = ObjectKey(str(lease.get("namespace", "")), str(lease.get("name", "")))
         if key.name and key not in self._caches.leases:
             cache = self._caches.leases[key] = Cache[ListedLease]()
-            cache.subscribe(lambda _old, _new: self.on_lease())
+            cache.subscribe(lambda _old, _new: self._caches.lease_changed.send(key))
             only = Selector(fields=f"metadata.name={key.name}")
             self._start(cache, Source(LEASES, ListedLease, key.namespace, only))
         if old is None or old.status.get("dialect") != new.status.get("dialect"):
@@ -220,7 +220,7 @@ async def may_list(client: Client, resource: Resource, namespace: str | None) ->
     return True
 
 
-async def scope_of(client: Client, target: Target) -> str | None:
+async def scope_of(client: Client, target: CommandTarget) -> str | None:
     """Return the namespace to show; None for all, if none is named and the user may list all."""
     if target.namespace is not None:
         return target.namespace

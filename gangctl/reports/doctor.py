@@ -36,7 +36,7 @@ _LEASE_SECONDS = 15
 
 
 @dataclass(frozen=True)
-class Facts:
+class ServerAnswers:
     """What the checks need besides objects."""
 
     kinds: Mapping[str, frozenset[str]]
@@ -64,7 +64,7 @@ class DoctorReport(msgspec.Struct, frozen=True, rename="camel"):
     checks: tuple[Check, ...]
 
 
-def doctor_report(snapshot: Snapshot, facts: Facts) -> DoctorReport:
+def doctor_report(snapshot: Snapshot, facts: ServerAnswers) -> DoctorReport:
     """Return all checks."""
     checks = [
         *_crds(facts),
@@ -80,7 +80,7 @@ def doctor_report(snapshot: Snapshot, facts: Facts) -> DoctorReport:
     return DoctorReport(verdict, tuple(ranked))
 
 
-def _crds(facts: Facts) -> Iterator[Check]:
+def _crds(facts: ServerAnswers) -> Iterator[Check]:
     for version, kinds in _KINDS.items():
         missing = [kind for kind in kinds if kind not in facts.kinds.get(version, ())]
         if missing:
@@ -90,7 +90,7 @@ def _crds(facts: Facts) -> Iterator[Check]:
             yield Check("crds", "Passed", f"{version} is served with {', '.join(kinds)}")
 
 
-def _gates(snapshot: Snapshot, facts: Facts) -> Iterator[Check]:
+def _gates(snapshot: Snapshot, facts: ServerAnswers) -> Iterator[Check]:
     """Check what Kubernetes' own scheduler needs, if its backend is installed."""
     version = snapshot.server_version or "unknown"
     if not any(item.metadata.name == "default" for item in snapshot.backends):
@@ -238,7 +238,7 @@ def _level(snapshot: Snapshot, binding: str, domain: str, key: str) -> Check:
     )
 
 
-def _rights(facts: Facts) -> Iterator[Check]:
+def _rights(facts: ServerAnswers) -> Iterator[Check]:
     for right, is_granted in facts.rights.items():
         if is_granted is None:
             yield Check("rights", "Unknown", f"you may {right}: the server did not answer")

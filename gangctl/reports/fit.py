@@ -13,7 +13,7 @@ import msgspec
 
 from gangctl.reports.capacity import Capacity, capacity_of
 from gangctl.reports.packing import Packing, level_of, pack, unit_of
-from gangctl.reports.shortage import Shortage, demands_of, shortage, shortage_sentences
+from gangctl.reports.shortage import ResourceShortage, demands_of, shortage, shortage_sentences
 from gangctl.reports.view import Line, Verdict, View
 from gangctl.snapshot import Snapshot
 from shared_api import names
@@ -48,7 +48,7 @@ class FitGang(msgspec.Struct, frozen=True, rename="camel"):
     where: str
     nodes: Mapping[str, int]
     """Pods by node."""
-    shortage: Shortage | None
+    shortage: ResourceShortage | None
 
 
 class FitSet(msgspec.Struct, frozen=True, rename="camel"):

@@ -27,7 +27,7 @@ class NoRevisionError(LookupError):
     """There is no revision to go back to."""
 
 
-class StoredRevision(msgspec.Struct, frozen=True):
+class ListedRevision(msgspec.Struct, frozen=True):
     """A ControllerRevision of a set."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
@@ -83,7 +83,7 @@ class ChangeReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def rollout_report(
-    item: LooseObject, revisions: Sequence[StoredRevision], now: datetime
+    item: LooseObject, revisions: Sequence[ListedRevision], now: datetime
 ) -> RolloutReport:
     """Return how far the update of a set is."""
     verdict, message = _progress(item)
@@ -127,8 +127,8 @@ def _progress(item: LooseObject) -> tuple[Verdict, str]:
 
 
 def current_revision(
-    item: LooseObject, revisions: Sequence[StoredRevision]
-) -> StoredRevision | None:
+    item: LooseObject, revisions: Sequence[ListedRevision]
+) -> ListedRevision | None:
     """Return the revision that the set has, or is being updated to."""
     digest = item.status.get("currentGenerationHash")
     newest = sorted(revisions, key=lambda found: -found.revision)
@@ -136,8 +136,8 @@ def current_revision(
 
 
 def wanted_revision(
-    item: LooseObject, revisions: Sequence[StoredRevision], number: int | None
-) -> StoredRevision:
+    item: LooseObject, revisions: Sequence[ListedRevision], number: int | None
+) -> ListedRevision:
     """Return the revision to go back to: the named one, else the one before the current one."""
     listed = ", ".join(str(found.revision) for found in sorted(revisions, key=_number)) or "none"
     if number is not None:
@@ -155,7 +155,7 @@ def wanted_revision(
     return max(earlier, key=_number)
 
 
-def _number(found: StoredRevision) -> int:
+def _number(found: ListedRevision) -> int:
     return found.revision
 
 
@@ -171,7 +171,7 @@ def restart_patch(item: LooseObject, cliques: Sequence[str], moment: datetime) -
     return found
 
 
-def undo_patch(item: LooseObject, revision: StoredRevision) -> tuple[list[Operation], list[str]]:
+def undo_patch(item: LooseObject, revision: ListedRevision) -> tuple[list[Operation], list[str]]:
     """Return the patch that brings back a revision, and the cliques that it changes."""
     stored = _templates(revision.data)
     present = [clique["name"] for clique in cliques_of(item)]

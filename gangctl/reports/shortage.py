@@ -30,7 +30,7 @@ class CapacityUser(msgspec.Struct, frozen=True, rename="camel"):
     priority: int
 
 
-class Shortage(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceShortage(msgspec.Struct, frozen=True, rename="camel"):
     """Need and supply of the resource that is short."""
 
     resource: str
@@ -80,7 +80,7 @@ def demands_of(snapshot: Snapshot, gang: LooseObject) -> list[Demand]:
 
 def shortage_of(
     gang: LooseObject, demands: Sequence[Demand], capacity: Capacity | None
-) -> Shortage | None:
+) -> ResourceShortage | None:
     """Return need and supply of what is short; None if the gang has no pod to schedule."""
     if not demands:
         return None
@@ -89,12 +89,12 @@ def shortage_of(
 
 def shortage(
     unit: Unit, demands: Sequence[Demand], capacity: Capacity | None, level: str
-) -> Shortage:
+) -> ResourceShortage:
     """Return need and supply of the resource that is short."""
     wanted = sum(demand.count for demand in demands)
     if capacity is None:
         resource = _most_telling(demands)
-        return Shortage(
+        return ResourceShortage(
             resource,
             *need(demands, resource),
             "unknown",
@@ -116,7 +116,7 @@ def shortage(
         if packing.fitting.get(clique, 0) < count
     }
     nodes = {name for d in demands for name in eligible(d.pod, capacity.nodes.values())}
-    return Shortage(
+    return ResourceShortage(
         resource,
         *need(demands, resource),
         amount(resource, free_for(demands, capacity).get(resource, Fraction(0))),
@@ -172,7 +172,7 @@ def _users(nodes: set[str], capacity: Capacity, resource: str) -> tuple[Capacity
     )
 
 
-def shortage_sentences(found: Shortage) -> list[str]:
+def shortage_sentences(found: ResourceShortage) -> list[str]:
     """Return the numbers, the remedy and the users, one sentence per line."""
     parts = f" ({', '.join(found.parts)})" if found.parts else ""
     need = f"Needs {found.needed} {found.resource}{parts}."
@@ -194,14 +194,14 @@ def shortage_sentences(found: Shortage) -> list[str]:
     return lines
 
 
-def _which(found: Shortage) -> str:
+def _which(found: ResourceShortage) -> str:
     """Name the cliques that do not fit, if the gang has others too."""
     if len(found.parts) < 2 or not found.by_clique:
         return ""
     return f" ({', '.join(f'{name}: {counts}' for name, counts in found.by_clique.items())})"
 
 
-def _remedy(found: Shortage, where: str) -> str:
+def _remedy(found: ResourceShortage, where: str) -> str:
     remedy = f"Would run with {' and '.join(found.missing)}{where}"
     # Lowering one clique helps only if no other clique is short.
     if len(found.by_clique) != len(found.lower_to):

@@ -10,7 +10,6 @@ from datetime import datetime
 from enum import IntEnum
 from fractions import Fraction
 
-from shared_api.capacity.supply import amount
 from shared_api.kube.pod_resources import Sums
 
 
@@ -73,11 +72,6 @@ def span(seconds: int) -> str:
     if hours < 8:
         return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
     return f"{hours}h" if hours < 48 else f"{days}d"
-
-
-def amounts(sums: Mapping[str, Fraction]) -> dict[str, str]:
-    """Return amounts by resource, without those that are zero."""
-    return {name: amount(name, sums[name]) for name in sorted(sums) if sums[name]}
 
 
 def gpus(sums: Sums) -> Fraction:

@@ -1,14 +1,14 @@
 """`why`: the stages of a gang, the numbers, what would unblock it, and the next command.
 
 It owns the report of a gang. The stage that blocks comes from `stages`, the arithmetic of capacity
-from `capacity`. Numbers that nobody has are "unknown".
+from `capacity`. Numbers that cannot be read are "unknown".
 """
 
 import msgspec
 
 from gangctl.reports.capacity import Capacity, capacity_of
 from gangctl.reports.schedulers import scheduler_version
-from gangctl.reports.shortage import Shortage, demands_of, shortage_of, shortage_sentences
+from gangctl.reports.shortage import ResourceShortage, demands_of, shortage_of, shortage_sentences
 from gangctl.reports.stages import (
     ENDED,
     STAGES,
@@ -26,7 +26,7 @@ _CRASHES = "in CrashLoopBackOff"
 _MARKS = {"True": "✓", "False": "✗"}
 
 
-class Attempt(msgspec.Struct, frozen=True, rename="camel"):
+class PastAttempt(msgspec.Struct, frozen=True, rename="camel"):
     """The time of a gang with a backend instance that it has left, by its placement policy."""
 
     backend: str
@@ -53,9 +53,9 @@ class GangReport(msgspec.Struct, frozen=True, rename="camel"):
     blocked_by: str
     """Name of the stage that blocks; empty if the gang runs."""
     message: str
-    shortage: Shortage | None
+    shortage: ResourceShortage | None
     next_command: str
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[PastAttempt, ...] = ()
 
 
 class WhyReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -136,10 +136,10 @@ def gang_report(snapshot: Snapshot, gang: LooseObject, capacity: Capacity | None
     )
 
 
-def _attempts(gang: LooseObject) -> tuple[Attempt, ...]:
+def _attempts(gang: LooseObject) -> tuple[PastAttempt, ...]:
     """Return the instances that a gang has left, the latest last."""
     placement = gang.status.get("placement") or {}
-    found = msgspec.convert(placement.get("attempts", []), tuple[Attempt, ...])
+    found = msgspec.convert(placement.get("attempts", []), tuple[PastAttempt, ...])
     return tuple(one for one in found if one.until)
 
 

@@ -3,7 +3,7 @@
 On Linux all of 127.0.0.0/8 is local, so each pod gets an address of its own and replicas can
 listen on the same port. The address follows from the pod's UID: it is the same after a restart
 of the process node, and two clusters on one machine do not meet. Elsewhere only 127.0.0.1 is
-there, and it is everybody's.
+there, and all pods share it.
 """
 
 import hashlib

@@ -21,8 +21,6 @@ from shared_api.kube.metadata import Metadata
 from shared_api.kube.unreadable import Unreadable, members, problem_of, unreadable
 
 JSON: TypeAlias = "str | int | float | bool | list[JSON] | dict[str, JSON] | None"
-Manifest: TypeAlias = dict[str, JSON]
-"""A desired object, as it is sent to the server."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CONTROL_TYPES = ("BOOKMARK", "ERROR")
@@ -159,7 +157,7 @@ class Codec(Generic[T]):
         except _UNFIT as error:
             found = self._one_or_unreadable(body)
             if isinstance(found, Unreadable):
-                raise BadResponse(f"the answer is no {self._name}: {found.problem}") from error
+                raise BadResponse(f"the answer is not a {self._name}: {found.problem}") from error
             return found
 
     def page(self, body: bytes) -> Page[T]:
@@ -215,7 +213,7 @@ class Codec(Generic[T]):
             items = parts.get(b'"items"', b"null")
             bodies = [item for _, item in members(items)] if items != b"null" else []
         except _UNFIT:
-            raise BadResponse(f"the answer is no list: {problem_of(error)}") from error
+            raise BadResponse(f"the answer is not a list: {problem_of(error)}") from error
         found = [self._one_or_unreadable(body) for body in bodies]
         return Page(
             [value for value in found if not isinstance(value, Unreadable)],
@@ -236,7 +234,7 @@ class Codec(Generic[T]):
         found = _whole(line) or {}
         kind, value = found.get(b'"type"', b""), found.get(b'"object"', b"")
         if kind not in _CHANGES or not value.startswith(b"{"):
-            raise BadResponse(f"the line is no watch event: {problem_of(error)}") from error
+            raise BadResponse(f"the line is not a watch event: {problem_of(error)}") from error
         # Decoded again: the line may be nested too deeply while its object is not.
         decoded = self._one_or_unreadable(value)
         if isinstance(decoded, Unreadable):
@@ -247,7 +245,7 @@ class Codec(Generic[T]):
         try:
             return unreadable(body, error)
         except _UNFIT as reason:
-            text = f"the answer is no {self._name}: {problem_of(reason)}"
+            text = f"the answer is not a {self._name}: {problem_of(reason)}"
             raise BadResponse(text) from error
 
 
@@ -295,7 +293,7 @@ def _control(line: Line) -> Bookmark | Status:
             return _STATUS.decode(event.object)
         metadata = _PARTIAL.decode(event.object).metadata
     except _UNFIT as error:
-        raise BadResponse(f"the line is no watch event: {problem_of(error)}") from error
+        raise BadResponse(f"the line is not a watch event: {problem_of(error)}") from error
     return Bookmark(
         metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true"
     )

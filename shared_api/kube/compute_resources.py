@@ -91,7 +91,7 @@ def _number(text: str | None) -> Fraction | None:
 
 
 def _count(amount: Fraction | None) -> int | None:
-    """Return an amount of devices; None if it is no whole number that the API can hold."""
+    """Return an amount of devices; None if it is not a whole number that the API can hold."""
     if amount is None or amount.denominator != 1 or not 0 <= amount <= _MOST:
         return None
     return int(amount)

@@ -217,7 +217,7 @@ def from_response(
         status = Status()
     if not status.reason and not status.message:
         # The body of a proxy or a load balancer may contain secrets: it is not quoted.
-        status = Status(message=f"the answer is no Kubernetes Status ({len(body)} bytes)")
+        status = Status(message=f"the answer is not a Kubernetes Status ({len(body)} bytes)")
     status = msgspec.structs.replace(status, code=code)
     seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
     return from_status(status, retry_after=seconds)

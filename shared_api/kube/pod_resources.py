@@ -81,7 +81,7 @@ def _numbers(whose: str, resources: Resources) -> Sums:
     for name, text in {**resources.limits, **resources.requests}.items():
         number = parsed(text)
         if number is None or number < 0:
-            raise NoQuantityError(f"{whose} asks for {name} '{text}', which is no quantity")
+            raise NoQuantityError(f"{whose} asks for {name} '{text}', which is not a quantity")
         sums[name] = number
     return sums
 

@@ -3,7 +3,8 @@
 Throttled and failed requests are sent again after growing pauses with jitter, or after the time in
 Retry-After, until the deadline of the operation. A request that is not repeatable (a create, a
 JSON patch) is sent again only if the server cannot have processed it. The first attempt runs
-outside tenacity, which costs more than the rest of the client.
+outside tenacity, because nearly every request succeeds at once (docs/performance.md). Which waits
+use tenacity and which do not is in decision 14.
 """
 
 import asyncio

@@ -45,7 +45,7 @@ class RemoteGangSpec(KubeModel):
     """Labels of hosts within which the whole gang runs."""
 
     grant_seconds: Annotated[Int32, Field(ge=1, le=86400)]
-    """Seconds after which a grant expires on the far side if nobody starts the gang."""
+    """Seconds after which a grant expires on the far side unless the gang is started."""
 
 
 class RemotePhase(StrEnum):

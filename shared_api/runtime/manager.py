@@ -100,8 +100,9 @@ class Manager:
         `on_served` is called when the server begins or ceases to serve an optional kind.
         """
         name = _name(source)
-        cache: Cache[W] = Cache(indexes, name=name)
         telemetry = self._telemetry
+        defects = telemetry.panics.labels(f"watch {name}")
+        cache: Cache[W] = Cache(indexes, name=name, on_defect=defects.inc)
 
         def on_restart(resource: str, reason: str) -> None:
             telemetry.watch_restarted(resource, reason)
@@ -112,16 +113,14 @@ class Manager:
             self._client,
             source,
             timing=timing,
+            on_heard=None if health is None else health.heard,
             on_restart=on_restart,
             on_served=on_served,
         )
-        if health is not None:
-            reflector.on_heard = health.heard
         labels = {"resource": name}
         telemetry.read_at_scrape("watch_age_seconds", labels, reflector.stale_for)
         telemetry.read_at_scrape("cache_objects", labels, lambda: len(cache))
         telemetry.read_at_scrape("cache_unreadable_objects", labels, lambda: len(cache.unreadable))
-        cache.on_defect = telemetry.panics.labels(f"watch {name}").inc
         self._unreadable.follow(source.resource, cache)
         telemetry.read_at_scrape("cache_synced", labels, lambda: cache.is_synced)
 

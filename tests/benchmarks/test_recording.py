@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.product.recording import Recording, read
+from benchmarks.product.recording import WriteLog, read
 from benchmarks.product.replay import Recorded
 from shared_api.kube.http.transport import ApiRequest
 
@@ -12,7 +12,7 @@ APPLY = "application/apply-patch+yaml"
 def test_writes_are_read_as_they_were_sent_with_the_uid_that_was_answered(tmp_path: Path) -> None:
     file = tmp_path / "core.recording"
     with file.open("wb") as opened:
-        recording = Recording(opened)
+        recording = WriteLog(opened)
         applied = ApiRequest("PATCH", "/pods/ä", "APPLY", "pods", '{"a":"ü\\n"}'.encode(), APPLY)
         recording.keep(3, applied, b'{"metadata":{"uid":"u-1","name":"p"}}')
         deleted = ApiRequest("DELETE", "/pods/q", "DELETE", "pods")

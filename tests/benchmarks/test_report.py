@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.product.choices import CHOICES, DEFAULT, KAI, STAND_IN, Choice
+from benchmarks.product.choices import CHOICES, DEFAULT, KAI, STAND_IN, BackendUnderTest
 from benchmarks.product.report import DELETE_RATIO, READY_RATIO, RELEASED_RATIO, figures, flatness
 from benchmarks.product.report_backend import (
     BACKEND_RESTART_WRITES,
@@ -15,7 +15,7 @@ from benchmarks.product.report_backend import (
 )
 from benchmarks.product.results import (
     Awaited,
-    Backend,
+    BackendResults,
     Burst,
     Deleted,
     Deployed,
@@ -24,9 +24,9 @@ from benchmarks.product.results import (
     OneByOne,
     Product,
     Replayed,
-    Restarted,
+    RestartResults,
     Scaled,
-    Served,
+    ServingResults,
     Start,
     Used,
 )
@@ -49,10 +49,10 @@ def burst(name: str, replicas: int, seconds: float) -> Burst:
     return Burst(name, "uid", replicas, 2 * replicas, 200.0, seconds)
 
 
-def product(choice: Choice) -> Product:
-    nothing = Restarted(1.0, 0.5, Counter(), caught_up=2.0)
-    served = Served(used(2.0, 1000), 31.0, DELAYS) if choice.is_real else None
-    backend = Backend(nothing, OneByOne(100, DELAYS, 0.4), Awaited(500, 4.0, 9.0))
+def product(choice: BackendUnderTest) -> Product:
+    nothing = RestartResults(1.0, 0.5, Counter(), caught_up=2.0)
+    served = ServingResults(used(2.0, 1000), 31.0, DELAYS) if choice.is_real else None
+    backend = BackendResults(nothing, OneByOne(100, DELAYS, 0.4), Awaited(500, 4.0, 9.0))
     return Product(
         Deployed(START, "uid", used(4.0, 5500), served),
         nothing,
@@ -70,14 +70,14 @@ def product(choice: Choice) -> Product:
     )
 
 
-def report(choice: Choice, sizes: Sizes | None = None) -> dict[str, Figure]:
+def report(choice: BackendUnderTest, sizes: Sizes | None = None) -> dict[str, Figure]:
     rows = figures(product(choice), BARE, choice, sizes or Sizes())
     assert len({row.figure for row in rows}) == len(rows)
     return {row.figure: row for row in rows}
 
 
 @pytest.mark.parametrize("choice", [DEFAULT, KAI])
-def test_a_real_backend_is_judged_by_when_all_are_ready(choice: Choice) -> None:
+def test_a_real_backend_is_judged_by_when_all_are_ready(choice: BackendUnderTest) -> None:
     rows = report(choice)
     assert (rows[READY_RATIO].value, rows[READY_RATIO].target) == (1.2, 1.25)
     assert rows[RELEASED_RATIO].target is None
@@ -92,7 +92,7 @@ def test_the_stand_in_is_judged_by_when_all_are_released() -> None:
 
 
 @pytest.mark.parametrize(("choice", "writes"), [(DEFAULT, 5), (KAI, 4)])
-def test_a_backend_has_its_own_budget_of_writes(choice: Choice, writes: float) -> None:
+def test_a_backend_has_its_own_budget_of_writes(choice: BackendUnderTest, writes: float) -> None:
     rows = report(choice)
     assert (rows[BACKEND_WRITES].value, rows[BACKEND_WRITES].target) == (2, writes)
     assert (rows[BACKEND_RESTART_WRITES].value, rows[BACKEND_RESTART_WRITES].target) == (0, 0)
@@ -140,7 +140,10 @@ def test_the_load_of_others_is_shown_for_every_phase() -> None:
 
 
 def test_flat_means_that_a_gang_costs_the_same_among_many() -> None:
-    small, large = Served(used(2.0, 1000), 31.0, DELAYS), Served(used(12.0, 4000), 99.0, DELAYS)
+    small, large = (
+        ServingResults(used(2.0, 1000), 31.0, DELAYS),
+        ServingResults(used(12.0, 4000), 99.0, DELAYS),
+    )
     rows = backend_flatness(small, Sizes(), large, Sizes(replicas=2000))
     assert [(row.value, row.verdict) for row in rows[1:]] == [(1.5, "MISSED"), (1.0, "ok")]
     core = flatness(product(DEFAULT).deployed, Sizes(), product(DEFAULT).deployed, Sizes())

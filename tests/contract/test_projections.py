@@ -192,5 +192,5 @@ def test_what_the_model_leaves_alone_is_skipped() -> None:
 def test_what_the_server_never_stores_is_refused_by_both_alike() -> None:
     unknown = pod_gang("a") | {"status": {"phase": "Later"}}
     for kind in (models.PodGang, podgangs.ObservedPodGang):
-        with pytest.raises(BadResponse, match="the answer is no PodGang"):
+        with pytest.raises(BadResponse, match="the answer is not a PodGang"):
             codec_for(kind).one(encode(unknown))

@@ -22,7 +22,7 @@ from gangctl.reports.doctor import doctor_report, doctor_view
 from gangctl.reports.fit import Admission, fit_report, fit_view
 from gangctl.reports.rollout import (
     ChangeReport,
-    StoredRevision,
+    ListedRevision,
     change_view,
     rollout_report,
     rollout_view,
@@ -101,11 +101,11 @@ def _updated(image: str) -> Any:
     )
 
 
-def _revision(number: int, created: str) -> StoredRevision:
+def _revision(number: int, created: str) -> ListedRevision:
     image = f"registry.example.com/inference:1.{number}"
     hashes = {"grove.io/pod-template-hashes": json.dumps({"": str(number)})}
-    found: StoredRevision = made(
-        StoredRevision,
+    found: ListedRevision = made(
+        ListedRevision,
         metadata={
             "name": f"inference-{number}",
             "annotations": hashes,

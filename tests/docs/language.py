@@ -61,7 +61,7 @@ RULES = (
     _rule(r"room", "capacity; does not fit; insufficient"),
     _rule(r"tidings|texts", "message, reason"),
     _rule(r"(?:its|their|few|own|scheduler's|same|these) words|words of", "message, reason"),
-    _rule(r"terms", "message, reason", r"(?:affinity|selector) terms|\bin terms of\b|\bterms="),
+    _rule(r"terms", "message, reason", r"(?:affinity|selector) terms|\bin terms of\b"),
     _rule(
         r"placed|placing|(?:has|have) (?:its |their )?nodes"
         r"|places (?:it|its|the|a|them|pods|gangs|all|no|nothing)"
@@ -92,7 +92,17 @@ RULES = (
     _rule(r"feeds?|fed|wak(?:e|es|ed|en|ing)(?:-up)?s?|woken?", "watch, event handler; reconcile"),
     _rule(r"workshops?|shop", "context"),
     _rule(r"own doings?", "own write, expected event"),
-    _rule(r"whoever|whomever", "name it: the leader, the user, the oldest"),
+    _rule(
+        r"whoever|whomever|(?:some|any|no|every)body",
+        "name it: the leader, the user, an administrator, no client",
+    ),
+    _rule(r"for ever", "forever, without end"),
+    _rule(
+        r"(?:is|are|was|were) no (?:valid|whole|list|time|timestamp|count|quantity|duration|name"
+        r"|numbers?|JSON|YAML|HTTP|event|watch event|Kubernetes \w+)",
+        "is not a, is not a valid",
+        r"there (?:is|are|was|were) no",
+    ),
     _rule(r"mend(?:s|ed|ing)?|ben(?:d|ds|t|ding)", "repair; drift"),
 )
 
@@ -112,6 +122,8 @@ AREAS = {
     "installed": ("deploy/", "monitoring/", "chartgen/", "releasing/", "Makefile"),
     "local": ("local_cluster/", "all_in_one/", "benchmarks/"),
     "command line": ("gangctl/",),
+    # What `make` runs of the tests by itself, and prints.
+    "long runs": ("tests/soak/", "tests/matrix.py"),
 }
 CHECKED = frozenset(AREAS)
 # Names of figures of the benchmark: runs of different versions are compared by them.
@@ -135,6 +147,8 @@ _PACKAGES = (
     "local_cluster",
     "benchmarks",
     "gangctl",
+    "tests/matrix.py",
+    "tests/soak",
 )
 
 
@@ -182,7 +196,7 @@ def offences(*, inner: bool = False) -> list[Offence]:
 def all_text(*, inner: bool = False) -> Iterator[Text]:
     """Everything that users read."""
     for package in _PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
+        for path in sorted((ROOT / package).rglob("*.py")) or [ROOT / package]:
             name, source = path.relative_to(ROOT).as_posix(), path.read_text()
             yield from (Text(name, line, text) for line, text in literals(source))
             if inner:

@@ -14,6 +14,7 @@ from backend_controllers.generic.gang_results import GangStage
 from core_operator.plan.pods.disruption import DisruptionCause
 from core_operator.plan.release import WaitingFor
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
+from crdgen.kinds import KINDS
 from shared_api import names
 from tests.docs.condition_authors import written_conditions
 
@@ -71,6 +72,19 @@ def test_what_requires_manual_action_is_marked() -> None:
     assert set(cures) == {reason.value for reason in BlockingReason}
     for reason in BlockingReason:
         assert (cures[reason.value] == "manual action") == Blocker(reason, "").stalled, reason
+
+
+def test_every_kind_is_explained() -> None:
+    _, _, part = PAGE.partition("\n## The objects\n")
+    part, _, _ = part.partition("\n## ")
+    shown = re.findall(r"^\| (\w+)(?: \(`\w+`\))? \|", part, re.MULTILINE)
+    assert set(shown) - {"object"} == {kind.model.KIND for kind in KINDS}
+
+
+def test_a_reason_of_a_condition_is_explained_once() -> None:
+    for section in PAGE.split("\n### "):
+        rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE)
+        assert len(rows) == len(set(rows)), [row for row in rows if rows.count(row) > 1]
 
 
 def test_every_condition_is_explained() -> None:

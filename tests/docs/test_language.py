@@ -75,6 +75,9 @@ def test_only_areas_that_exist_are_checked() -> None:
         "whoever leads writes",
         "no retry can mend it",
         "the object was bent",
+        "somebody must approve it",
+        "it waits for ever",
+        "'12x' is no quantity",
     ],
 )
 def test_each_word_that_we_avoid_is_found(text: str) -> None:

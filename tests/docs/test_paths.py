@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,24 @@ def test_the_map_answers_at_least_twenty_questions() -> None:
     _, _, part = text.partition("## Where is …?")
     part, _, _ = part.partition("\n## ")
     assert len(re.findall(r"^\| [A-Z].*\? \| ", part, re.MULTILINE)) >= 20
+
+
+def test_the_map_names_every_folder_of_the_programs() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    for package in ("core_operator", "backend_controllers"):
+        for folder in (ROOT / package).iterdir():
+            if folder.is_dir() and folder.name[0].isalpha():
+                assert f"`{package}/{folder.name}/`" in text, f"{package}/{folder.name}"
+
+
+@pytest.mark.parametrize("package", ["shared_api.runtime", "core_operator", "backend_controllers"])
+def test_the_layers_on_the_page_are_those_that_are_enforced(package: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (enforced,) = (
+        each["layers"] for each in contracts["contracts"] if each.get("containers") == [package]
+    )
+    lines = "\n".join(enforced)
+    assert f"```\n{lines}\n```" in (ROOT / "docs/architecture.md").read_text()
 
 
 def test_a_decision_has_a_file_name_that_follows_its_title() -> None:

@@ -68,6 +68,13 @@ def test_the_page_of_the_watches_is_current() -> None:
     assert watches_page.PAGE.read_text() == watches_page.render(), "run: make reference"
 
 
+def test_only_events_name_their_keys_themselves() -> None:
+    page = watches_page.render()
+    assert "### remotegang" in page
+    for line in page.splitlines():
+        assert "what the event names" not in line or line.startswith("| receives |"), line
+
+
 def test_every_row_of_the_watches_is_explained() -> None:
     rows = [line for line in watches_page.render().splitlines() if line.count("|") >= 6]
     assert len(rows) > 80

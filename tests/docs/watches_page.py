@@ -16,7 +16,8 @@ from backend_controllers.generic import assembly as backend_assembly
 from backend_controllers.generic.context import BackendContext
 from backend_controllers.generic.discovery import Found
 from backend_controllers.generic.metrics import BackendMetrics
-from backend_controllers.settings import BackendSettings
+from backend_controllers.remote.assembly import extend
+from backend_controllers.settings import defaults
 from core_operator import app
 from core_operator.settings import CoreSettings
 from shared_api.kube.access import Access
@@ -39,7 +40,8 @@ After reading this page you know which change makes which controller reconcile w
 reconciled, or was not. A row names a source (a watched kind, or a channel of this process), the keys that are
 added to the queue, the predicate that a change must pass, and the delay. Rows of one controller are independent
 of each other; the shortest delay wins. This page is generated from the tables of the controllers:
-`core_operator/watches/tables.py` and `backend_controllers/generic/assembly.py`.
+`core_operator/watches/tables.py`, `backend_controllers/generic/assembly.py`, and for backends with hosts outside of
+the cluster `backend_controllers/remote/assembly.py`.
 
 | relation | key |
 |---|---|
@@ -93,9 +95,9 @@ def controllers_of_backend(name: str) -> Iterable[Controller]:
         key=_watched_kinds,
     )
     context = BackendContext(
-        backend, BackendSettings(), client, telemetry, BackendMetrics(telemetry, name)
+        backend, defaults(backend.options), client, telemetry, BackendMetrics(telemetry, name)
     )
-    backend_assembly.assemble(context, manager, Found(cast("Any", None), richest.dialect))
+    backend_assembly.assemble(context, manager, Found(cast("Any", None), richest.dialect), extend)
     return manager._controllers
 
 

@@ -10,7 +10,7 @@ from backend_controllers.contract.timestamps import time_of
 from backend_controllers.kai import messages as kai_texts
 from backend_controllers.kai import mirroring as kai_mirroring
 from backend_controllers.kai.api import SchedulingCondition
-from backend_controllers.koordinator import match_policy as terms
+from backend_controllers.koordinator import match_policy
 from backend_controllers.koordinator import messages as koordinator_texts
 from backend_controllers.koordinator.installation import LONGEST_WAIT
 from backend_controllers.volcano import messages as volcano_texts
@@ -35,8 +35,8 @@ def test_a_text_of_very_many_digits_is_no_quantity(text: Any) -> None:
 
 
 def test_a_waiting_time_without_end_refuses_its_gang() -> None:
-    assert (terms._seconds("9" * 400 + "s") or 0) > LONGEST_WAIT
-    assert terms._seconds("1.5s") == 2
+    assert (match_policy._seconds("9" * 400 + "s") or 0) > LONGEST_WAIT
+    assert match_policy._seconds("1.5s") == 2
 
 
 def test_numbers_of_thousands_of_digits_in_messages_are_text() -> None:

@@ -109,7 +109,7 @@ class _Managed(Manager):
     def watch(self, source: Source[Any], *args: Any, **options: Any) -> Cache[Any]:
         cache = super().watch(source, *args, **options)
         self.watched.append((source, cache))
-        cache.on_defect = _raise
+        cache._on_defect = _raise
         return cache
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gangctl.rendering import plain
-from gangctl.reports.doctor import Check, Facts, doctor_report, doctor_view
+from gangctl.reports.doctor import Check, ServerAnswers, doctor_report, doctor_view
 from gangctl.reports.view import Verdict
 from gangctl.snapshot import ListedDeployment, ListedLease, ListedPod, Snapshot
 from shared_api.kube.codec import LooseObject
@@ -21,7 +21,7 @@ OURS = {
     ),
     "scheduler.grove.io/v1alpha1": frozenset({"PodGang"}),
 }
-FACTS = Facts(OURS, {"list nodes": True})
+FACTS = ServerAnswers(OURS, {"list nodes": True})
 CORE_LEASE = made(
     ListedLease,
     metadata={"name": "core-operator", "namespace": "grove-system"},
@@ -55,7 +55,7 @@ def healthy(**changed: Any) -> Snapshot:
     )
 
 
-def found(facts: Facts = FACTS, **changed: Any) -> list[Check]:
+def found(facts: ServerAnswers = FACTS, **changed: Any) -> list[Check]:
     report = doctor_report(healthy(**changed), facts)
     return [check for check in report.checks if check.outcome != "Passed"]
 
@@ -72,7 +72,7 @@ def test_a_healthy_installation_passes_every_check() -> None:
 
 def test_missing_crds_name_the_command_that_installs_them() -> None:
     kinds = {**OURS, "grove.io/v1alpha1": frozenset({"PodCliqueSet"})}
-    (check,) = found(Facts(kinds, {}))
+    (check,) = found(ServerAnswers(kinds, {}))
     assert check.outcome == "Failed"
     assert check.message == (
         "grove.io/v1alpha1 is served without PodClique, PodCliqueScalingGroup, SchedulerBackend,"
@@ -155,7 +155,7 @@ def test_kubernetes_own_backend_needs_the_api_for_gangs() -> None:
     assert [check.outcome for check in checks] == ["Warning", "Unknown"]
     kinds = {**OURS, "scheduling.k8s.io/v1alpha2": frozenset({"PodGroup", "Workload"})}
     gates = {"GenericWorkload": True, "GangScheduling": False}
-    (check,) = found(Facts(kinds, {}, gates), backends=[default])
+    (check,) = found(ServerAnswers(kinds, {}, gates), backends=[default])
     assert check.message == "feature gate GangScheduling is off"
 
 
@@ -166,5 +166,5 @@ def test_what_may_not_be_read_is_unknown_and_not_passed() -> None:
 
 
 def test_missing_rights_are_warnings_with_a_remedy() -> None:
-    (check,) = found(Facts(OURS, {"list nodes": False}))
+    (check,) = found(ServerAnswers(OURS, {"list nodes": False}))
     assert (check.outcome, check.message) == ("Warning", "you may not list nodes")

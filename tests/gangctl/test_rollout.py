@@ -8,8 +8,8 @@ import pytest
 
 from gangctl.reports.rollout import (
     RESTARTED,
+    ListedRevision,
     NoRevisionError,
-    StoredRevision,
     restart_patch,
     rollout_report,
     undo_patch,
@@ -24,10 +24,10 @@ def template(image: str, **more: Any) -> dict[str, Any]:
     return {"podSpec": {"containers": [{"name": "main", "image": image}]}, **more}
 
 
-def revision(number: int, **data: Any) -> StoredRevision:
+def revision(number: int, **data: Any) -> ListedRevision:
     hashes = json.dumps({"": f"hash-{number}"})
-    found: StoredRevision = made(
-        StoredRevision,
+    found: ListedRevision = made(
+        ListedRevision,
         metadata=metadata(f"w-{number}", annotations={"grove.io/pod-template-hashes": hashes}),
         revision=number,
         data={"cliques": {"a": template(f"app:{number}")}, **data},

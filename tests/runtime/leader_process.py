@@ -53,7 +53,7 @@ async def main(kubeconfig: str, namespace: str, name: str) -> None:
             ObjectKey(namespace, "toy"),
             name,
             telemetry,
-            terms=ElectionOptions(TIMING, switch=DeadMansSwitch()),
+            options=ElectionOptions(TIMING, switch=DeadMansSwitch()),
         )
 
         writer = Writer(client, elector, name)

@@ -50,7 +50,7 @@ class Candidate:
             LEASE,
             name,
             self.telemetry,
-            terms=ElectionOptions(TIMING, clock, self.switch),
+            options=ElectionOptions(TIMING, clock, self.switch),
         )
         self.led: list[list[float]] = []
         self.finish = asyncio.Event()

@@ -63,7 +63,7 @@ class Process:
             LEASE,
             "me",
             self.telemetry,
-            terms=ElectionOptions(ElectionTiming(random=lambda: 0.5), clock),
+            options=ElectionOptions(ElectionTiming(random=lambda: 0.5), clock),
         )
         self.recorder = Recorder(
             self.client, Reporter("toy", "me"), self.telemetry, fence=self.elector, clock=clock

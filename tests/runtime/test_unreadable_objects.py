@@ -237,13 +237,13 @@ def test_a_line_that_is_no_event_is_reported_and_not_kept(
 
 
 def test_a_subscriber_that_raises_does_not_keep_others_from_being_called() -> None:
-    cache: Cache[Sized] = Cache()
-    defects, told = [], []
+    defects: list[int] = []
+    told: list[str] = []
+    cache: Cache[Sized] = Cache(on_defect=lambda: defects.append(1))
 
     def fails(old: Sized | None, new: Sized | None) -> None:
         raise RecursionError
 
-    cache.on_defect = lambda: defects.append(1)
     cache.subscribe(fails)
     cache.subscribe(lambda _, new: told.append(version_of(new)))
 

@@ -22,9 +22,14 @@ async def _run(cluster: Cluster, directory: Path, options: argparse.Namespace) -
 def main() -> int:
     """Run; 1 if something was wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0, help="how long (%(default)g)")
-    parser.add_argument("--chaos", action="store_true", help="anything at random, not only sizes")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="of the chaos")
+    parser.add_argument("--minutes", type=float, default=30.0, help="minutes to run (%(default)g)")
+    parser.add_argument("--chaos", action="store_true", help="change and break things at random")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=secrets.randbelow(10**6),
+        help="seed of --chaos, to repeat a run",
+    )
     options = parser.parse_args()
     # Starting a cluster runs an event loop of its own.
     with ground() as (cluster, directory):

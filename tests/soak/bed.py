@@ -1,4 +1,4 @@
-"""What long runs stand on: a cluster, the product's processes on it, and a person who watches.
+"""A cluster for long runs, with the product's processes, and a client that watches it.
 
 The operator is a process of its own, so that its memory is its own and it can be killed; it is
 started again under the same settings. Its log is kept over all its lives.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.product.choices import DEFAULT
 from benchmarks.product.clusters import fresh_cluster
-from benchmarks.product.processes import Controller, Place
+from benchmarks.product.processes import ControllerProcess, Place
 from benchmarks.product.workload import NAMESPACE
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
@@ -40,11 +40,11 @@ class Bed:
         self.violations = 0.0
         """Deletions that the operator itself refused, over all its lives."""
         self._place = place
-        self._core: Controller | None = None
+        self._core: ControllerProcess | None = None
         self._life = contextlib.AsyncExitStack()
 
     @property
-    def core(self) -> Controller:
+    def core(self) -> ControllerProcess:
         """The operator that runs now."""
         assert self._core is not None
         return self._core
@@ -54,7 +54,7 @@ class Bed:
         self._core = await self._life.enter_async_context(self._place.controller("core_operator"))
 
     async def stop(self) -> None:
-        """End the operator in an orderly way; what it counted is added up."""
+        """End the operator by SIGTERM; add its counters to those of earlier processes."""
         counted = _VIOLATIONS.findall(await self.core.page())
         self.violations += sum(map(float, counted))
         await self._life.aclose()
@@ -71,7 +71,7 @@ class Bed:
         return int(kibibytes) / 1024
 
     def complaints(self) -> list[str]:
-        """Lines of the operator's log that tell of an error or a defect."""
+        """Lines of the operator's log that report an error or a defect."""
         found = []
         for line in (self._place.directory / "core_operator.log").read_text().splitlines():
             try:
@@ -90,7 +90,7 @@ class Bed:
 
 @contextlib.asynccontextmanager
 async def laid(cluster: Cluster, directory: Path) -> AsyncIterator[Bed]:
-    """A bed on a cluster, with the backend and the operator running."""
+    """One long run on a cluster, with the backend and the operator running."""
     place = Place(cluster.kubeconfig, directory)
     async with (
         Client(from_kubeconfig(cluster.kubeconfig)) as client,

@@ -1,7 +1,7 @@
-"""Anything that may happen to a workload, at random, for long; the minimum is watched meanwhile.
+"""Changes and failures of a workload, at random, for long; the minimum is watched meanwhile.
 
-One set of two replicas: four `a` of which two must serve, and three copies of one `b` with one
-`c` of which two must serve. What happens is drawn from a seed that is printed: sizes, updates and
+One set of two replicas: four `a` of which two must be ready, and three replicas of one `b` with one
+`c` of which two must be ready. What happens is drawn from a seed that is printed: sizes, updates and
 lost pods, children that are deleted in any order, statuses that are wiped or overwritten, quotas.
 At the end nothing more happens, no quota is left, and all must heal.
 """
@@ -25,11 +25,11 @@ from tests.soak.healing import unhealed
 from tests.soak.judge import Judge
 
 NAME = "chaos"
-COPIES, MIN_COPIES = 3, 2
+REPLICAS, MIN_REPLICAS = 3, 2
 A, MIN_A = 4, 2
 _PAUSE = (0.1, 3.0)
 _REST_SECONDS = 300.0
-_TOLD_EVERY = 60.0
+_REPORTED_EVERY = 60.0
 
 Happening = Callable[[], Awaitable[None]]
 
@@ -41,7 +41,7 @@ def templates(mark: str) -> list[dict[str, Any]]:
 
 
 class Chaos:
-    """What happens, and to whom."""
+    """The changes, and what they change."""
 
     def __init__(self, bed: Bed, judge: Judge, chance: random.Random) -> None:
         self._bed = bed
@@ -53,7 +53,7 @@ class Chaos:
         self._damage = Damage(bed.person, judge, chance)
 
     async def happen(self) -> None:
-        """One thing."""
+        """Do one of them, chosen at random."""
         happenings: dict[Happening, int] = {
             self.scale_set: 1,
             self.scale_group: 3,
@@ -75,7 +75,7 @@ class Chaos:
         try:
             await chosen()
         except KubeError as error:
-            # Gone meanwhile, held back, or not answered in time: that happens to people too.
+            # Gone meanwhile, refused by a policy or not answered in time, as for any client.
             self.happened[f"{chosen.__name__} refused ({type(error).__name__})"] += 1
 
     async def scale_set(self) -> None:
@@ -85,7 +85,7 @@ class Chaos:
     async def scale_group(self) -> None:
         group = self._one(self._person.all(GROUPS))
         if group is not None:
-            size = self._chance.randint(MIN_COPIES, COPIES + 1)
+            size = self._chance.randint(MIN_REPLICAS, REPLICAS + 1)
             self._judge.expect_scaling(group.metadata.name)
             await self._person.scale(GROUPS, group.metadata.name, size)
 
@@ -145,7 +145,7 @@ class Chaos:
         return self._chance.choice(found) if found else None
 
     async def calm(self) -> list[str]:
-        """Heal what was made sick, and wait until all is as it was asked for; what is not."""
+        """Repair what was damaged, wait until all is as requested, and return what is not."""
         await self._damage.remove_quota()
         for pod in self._person.pods:
             if not is_ready(pod) and pod.spec.get("nodeName"):
@@ -172,28 +172,28 @@ class Chaos:
 
 
 async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
-    """Let things happen for so long; what is wrong at the end."""
-    # Which things happen is no secret: the seed makes a run repeatable.
+    """Change things for so many seconds; return what is wrong at the end."""
+    # Not for security: the seed makes a run repeatable.
     chance = random.Random(seed)
     group = {
         "name": "sg",
         "cliqueNames": ["b", "c"],
-        "replicas": COPIES,
-        "minAvailable": MIN_COPIES,
+        "replicas": REPLICAS,
+        "minAvailable": MIN_REPLICAS,
     }
-    judge = Judge(bed.person, MIN_A, MIN_COPIES)
+    judge = Judge(bed.person, MIN_A, MIN_REPLICAS)
     storm = Chaos(bed, judge, chance)
     await bed.person.create(pcs(NAME, *templates("1"), replicas=2, podCliqueScalingGroups=[group]))
-    await bed.person.until_ready(2 * (A + 2 * COPIES), 120)
+    await bed.person.until_ready(2 * (A + 2 * REPLICAS), 120)
     judge.begin()
     loop = asyncio.get_running_loop()
-    began = told = loop.time()
+    began = reported = loop.time()
     while loop.time() - began < seconds:
         await storm.happen()
-        if loop.time() - told >= _TOLD_EVERY:
-            told = loop.time()
+        if loop.time() - reported >= _REPORTED_EVERY:
+            reported = loop.time()
             say(
-                f"after {told - began:.0f} s: {storm.happened.total()} things happened; deletions"
+                f"after {reported - began:.0f} s: {storm.happened.total()} changes; deletions"
                 f" of ready pods by the operator: {judge.deletions}; below a minimum by them:"
                 f" {len(judge.violations)}{''.join(f'; {one}' for one in judge.violations[-1:])}"
             )
@@ -203,13 +203,15 @@ async def chaos(bed: Bed, seconds: float, seed: int) -> list[str]:
     judge.end()
     await bed.stop()
     await bed.start()
-    said = ", ".join(f"{name} {count}" for name, count in sorted(storm.happened.items()))
+    happened = ", ".join(f"{name} {count}" for name, count in sorted(storm.happened.items()))
     say(
-        f"seed {seed}: {said}\ndeletions of ready pods by the operator: {judge.deletions}; "
-        f"below a minimum by them: {len(judge.violations)}; refused by its own guard: "
+        f"seed {seed}: {happened}\ndeletions of ready pods by the operator: {judge.deletions}; "
+        f"below a minimum by them: {len(judge.violations)}; refused by its check of minAvailable: "
         f"{bed.violations:g}; error lines: {len(bed.complaints())}"
     )
     problems += [*judge.violations, *(f"logged: {line}" for line in bed.complaints())]
     if bed.violations:
-        problems.append(f"the operator's own guard refused {bed.violations:g} deletions")
+        problems.append(
+            f"the operator's check of minAvailable refused {bed.violations:g} deletions"
+        )
     return problems

@@ -68,7 +68,7 @@ def _marked(bed: Bed, mark: str) -> dict[str, object]:
 
 
 async def _until(bed: Bed, replicas: int, mark: str | None) -> None:
-    """Wait until the set is whole, and where a mark is given, has it and says so."""
+    """Wait until the set is whole, and has the mark in its templates and status, if one is given."""
 
     def is_there() -> bool:
         found, pods = bed.person.get(SETS, NAME), bed.person.pods
@@ -92,7 +92,7 @@ async def _left(bed: Bed) -> list[str]:
 
 def _judged(memory: Memory, left: list[str], bed: Bed) -> list[str]:
     slope, complaints = memory.slope(), bed.complaints()
-    shown = "too few rounds to tell" if slope is None else f"{slope:+.1f} MiB an hour"
+    shown = "too few rounds to measure growth" if slope is None else f"{slope:+.1f} MiB an hour"
     say(f"memory: {shown}; left over: {len(left)}; error lines: {len(complaints)}")
     problems = [f"left over: {one}" for one in left]
     problems += [f"logged: {line}" for line in complaints]

@@ -1,4 +1,4 @@
-"""What people do to the objects of a running set by hand: delete, wipe, overwrite, limit.
+"""Changes that users make to the objects of a running set: delete, wipe, overwrite, limit.
 
 It owns the damage, not the verdict: what a deletion takes with it is announced to the judge, and
 whether everything heals is judged at the end.
@@ -12,7 +12,7 @@ from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.errors import NotFound
 from shared_api.kube.resources import CONTROLLER_REVISIONS, PODS, SERVICES, Resource
 from tests.core.kit import Onlooker
-from tests.soak.healing import FORGED, TOLD
+from tests.soak.healing import FORGED, WITH_STATUS
 from tests.soak.judge import Judge
 
 _CHILDREN = (CLIQUES, GROUPS, GANGS, PODS, SERVICES, CONTROLLER_REVISIONS)
@@ -44,12 +44,12 @@ class Damage:
 
     async def wipe_status(self) -> None:
         """Remove the status of an object."""
-        kind, chosen = self._told()
+        kind, chosen = self._with_status()
         await self._person.change_status(kind, chosen.metadata.name, None)
 
     async def forge_status(self) -> None:
-        """Let an object say the opposite of what is true."""
-        kind, chosen = self._told()
+        """Write the opposite of what is true into the status of an object."""
+        kind, chosen = self._with_status()
         numbers: dict[str, Any] = {
             key: value + 7
             for key, value in chosen.status.items()
@@ -85,7 +85,7 @@ class Damage:
         except NotFound:
             pass
 
-    def _told(self) -> tuple[Resource, LooseObject]:
+    def _with_status(self) -> tuple[Resource, LooseObject]:
         """An object with a status; there always is the set."""
-        objects = [(kind, one) for kind in TOLD for one in self._person.all(kind)]
+        objects = [(kind, one) for kind in WITH_STATUS for one in self._person.all(kind)]
         return self._chance.choice(objects)

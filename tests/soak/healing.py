@@ -1,6 +1,6 @@
-"""Whether everything of a set is as it must be once nobody does any more damage.
+"""Whether everything of a set is as it must be after the last damage.
 
-It reads what a person sees, and says in words what is wrong.
+It reads what a user sees, and returns a sentence for each defect.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.core.kit import Onlooker
 
 FORGED = "Forged"
 """The reason of conditions that the product did not write."""
-TOLD = (SETS, CLIQUES, GROUPS, GANGS)
+WITH_STATUS = (SETS, CLIQUES, GROUPS, GANGS)
 """The kinds with a status."""
 
 
@@ -23,25 +23,25 @@ def unhealed(person: Onlooker) -> list[str]:
 
 
 def _statuses(person: Onlooker) -> Iterator[str]:
-    for kind in TOLD:
+    for kind in WITH_STATUS:
         for one in person.all(kind):
-            told = one.status.get("conditions", [])
-            forged = [entry["type"] for entry in told if entry["reason"] == FORGED]
-            if not told or forged:
+            conditions = one.status.get("conditions", [])
+            forged = [entry["type"] for entry in conditions if entry["reason"] == FORGED]
+            if not conditions or forged:
                 yield f"{kind.kind} {one.metadata.name} has no true status: {forged}"
 
 
 def _sizes(person: Onlooker) -> Iterator[str]:
     for clique in person.all(CLIQUES):
-        live, said = len(person.pods_of(clique.metadata.name)), clique.status.get("replicas")
-        if not live == said == clique.spec["replicas"]:
-            yield f"PodClique {clique.metadata.name} has {live} pods and says {said}"
+        live, reported = len(person.pods_of(clique.metadata.name)), clique.status.get("replicas")
+        if not live == reported == clique.spec["replicas"]:
+            yield f"PodClique {clique.metadata.name} has {live} pods and reports {reported}"
 
 
 def _gangs(person: Onlooker) -> Iterator[str]:
     for gang in person.all(GANGS):
         if (phase := gang.status.get("phase")) != "Running":
-            yield f"PodGang {gang.metadata.name} says {phase}"
+            yield f"PodGang {gang.metadata.name} has the phase {phase}"
 
 
 def _members(person: Onlooker) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""Sees every pod that goes, tells whose doing it was, and whether too few were left by it.
+"""Observes every pod that goes: who deleted it, and whether too few ready pods are left.
 
-A pod that served and goes without the person's doing went by the operator's. What served of its
-PodClique, or of its scaling group, must then still be the minimum, or what an update may leave.
-Deletions with their owner, when something was scaled in, are what was asked for. What a person
-does arrives at the operator a moment later; what it decides within that moment is not judged.
+A ready pod that the test did not delete was deleted by the operator. The ready pods of
+its PodClique, or of its scaling group, must then still be the minimum, or what an update may leave.
+Deletions together with their owner, after something was scaled in, are not judged. A change by the
+test reaches the operator a moment later; what the operator decides within that moment is not judged.
 """
 
 import time
@@ -16,16 +16,16 @@ from shared_api.kube.resources import PODS
 from tests.core.kit import Onlooker, is_ready
 
 _MOMENT = 3.0
-_PODS_OF_COPY = 2
+_PODS_OF_REPLICA = 2
 
 
 class Judge:
-    """Counts, and keeps what was wrong."""
+    """Counts deletions of the operator, and keeps the violations."""
 
-    def __init__(self, person: Onlooker, min_pods: int, min_copies: int) -> None:
+    def __init__(self, person: Onlooker, min_pods: int, min_replicas: int) -> None:
         self._person = person
         self._min_pods = min_pods
-        self._min_copies = min_copies
+        self._min_replicas = min_replicas
         self._expected: set[str] = set()
         self._shaken: dict[str, float] = {}
         self._is_on = False
@@ -39,16 +39,16 @@ class Judge:
         self._is_on = True
 
     def end(self) -> None:
-        """Judge no more: what goes now goes with its set."""
+        """Judge no more: pods that go now go with their set."""
         self._is_on = False
 
     def expect(self, pod: LooseObject) -> None:
-        """Be told that a pod is about to be taken or hurt by a person."""
+        """Expect that the test deletes a pod or makes it fail."""
         self._expected.add(pod.metadata.uid)
         self._shake(pod)
 
     def expect_scaling(self, group: str) -> None:
-        """Be told that a scaling group gets another size."""
+        """Expect that a scaling group gets another size."""
         self._shaken[group] = time.monotonic()
 
     def _shake(self, pod: LooseObject) -> None:
@@ -71,7 +71,7 @@ class Judge:
             self.violations.append(f"{old.metadata.name} was deleted: {wrong}")
 
     def _is_asked_for(self, pod: LooseObject) -> bool:
-        """Its owner is gone or going, or its place was taken away by a smaller size."""
+        """Tell whether its owner is gone or going, or its index is above a smaller size."""
         labels = pod.metadata.labels
         owner = self._person.get(CLIQUES, labels[names.LABEL_PODCLIQUE])
         pcs = self._person.get(SETS, labels[names.LABEL_PART_OF])
@@ -91,10 +91,10 @@ class Judge:
         group = pod.metadata.labels.get(names.LABEL_PCSG)
         if not group:
             return self._few_pods(pod)
-        return self._few_copies(group) if self._was_whole(pod) else ""
+        return self._few_replicas(group) if self._was_whole(pod) else ""
 
     def _was_whole(self, pod: LooseObject) -> bool:
-        """Tell whether the copy of a pod that goes served; one that did not is no loss."""
+        """Tell whether the replica of a pod that goes was ready; otherwise nothing is lost."""
         labels = (names.LABEL_PCSG, names.LABEL_PCSG_REPLICA_INDEX)
         copy = [pod.metadata.labels[label] for label in labels]
         others = [
@@ -103,27 +103,27 @@ class Judge:
             if [one.metadata.labels.get(label) for label in labels] == copy
             and one.metadata.uid != pod.metadata.uid
         ]
-        return len(others) == _PODS_OF_COPY - 1 and all(map(is_ready, others))
+        return len(others) == _PODS_OF_REPLICA - 1 and all(map(is_ready, others))
 
     def _few_pods(self, pod: LooseObject) -> str:
         name = pod.metadata.labels[names.LABEL_PODCLIQUE]
         serving = sum(map(is_ready, self._person.pods_of(name).values()))
         owner = self._person.get(CLIQUES, name)
         size = owner.spec["replicas"] if owner is not None else self._min_pods
-        # In an update one pod may be away, where the minimum is all.
+        # In an update one pod may be missing where all pods are the minimum.
         floor = min(self._min_pods, size - 1)
-        return "" if serving >= floor else f"{serving} of {floor} pods of {name} serve"
+        return "" if serving >= floor else f"{serving} of {floor} pods of {name} are ready"
 
-    def _few_copies(self, group: str) -> str:
-        copies: dict[str, list[bool]] = defaultdict(list)
+    def _few_replicas(self, group: str) -> str:
+        replicas: dict[str, list[bool]] = defaultdict(list)
         for one in self._person.pods:
             if one.metadata.labels.get(names.LABEL_PCSG) == group:
-                copies[one.metadata.labels[names.LABEL_PCSG_REPLICA_INDEX]].append(is_ready(one))
+                replicas[one.metadata.labels[names.LABEL_PCSG_REPLICA_INDEX]].append(is_ready(one))
         live = self._person.get(GROUPS, group)
-        size = live.spec["replicas"] if live is not None else self._min_copies
-        floor = min(self._min_copies, size - 1)
-        serving = sum(len(of) == _PODS_OF_COPY and all(of) for of in copies.values())
-        return "" if serving >= floor else f"{serving} of {floor} copies of {group} serve"
+        size = live.spec["replicas"] if live is not None else self._min_replicas
+        floor = min(self._min_replicas, size - 1)
+        serving = sum(len(of) == _PODS_OF_REPLICA and all(of) for of in replicas.values())
+        return "" if serving >= floor else f"{serving} of {floor} replicas of {group} are ready"
 
 
 def _places(pod: LooseObject) -> list[str]:

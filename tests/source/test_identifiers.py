@@ -22,6 +22,7 @@ PACKAGES = (
     "chartgen",
     "monitoring",
     "releasing",
+    "gangctl",
 )
 AVOIDED = {
     "anew": "recreate",
@@ -50,6 +51,7 @@ AVOIDED = {
     "strangers": "foreign objects",
     "tell": "report",
     "tells": "reports",
+    "terms": "options, message",
     "texts": "messages",
     "tidings": "messages",
     "told": "reported",
@@ -68,9 +70,9 @@ FINE = {
     ("shared_api/kube/http/connection.py", "_wake"),
 }
 # Words of shell commands.
-COMMANDS = "backend_controllers/slurm/"
-# Packages whose names have not been changed yet.
-LATER = ("backend_controllers/docker/", "backend_controllers/remote/", "core_operator/plan/walk/")
+COMMANDS = ("backend_controllers/slurm/", "gangctl/commands/")
+# What a container holds of its host; these names change when other hosts share them.
+LATER = ("backend_controllers/docker/",)
 
 
 def named(module: Module) -> Iterator[str]:

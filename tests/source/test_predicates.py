@@ -84,6 +84,10 @@ def test_no_function_of_a_row_has_a_side_effect() -> None:
             assert list(effects(function.__code__)) == [], name
 
 
+def test_controllers_of_a_far_side_are_read_too() -> None:
+    assert {"remotegang", "virtual-node"} <= {each.name for each in all_controllers()}
+
+
 def test_no_function_of_their_modules_has_a_side_effect() -> None:
     read = [each for each in modules(*PACKAGES) if each.path.startswith(WATCHES)]
     read += [each for each in modules(*PACKAGES) if each.path.endswith("/predicates.py")]

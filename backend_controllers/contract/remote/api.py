@@ -15,7 +15,6 @@ from shared_api.kube.pod_resources import PodResources, Resources
 from shared_api.kube.pods import ContainerStatus, PodCondition, SchedulingGate
 from shared_api.kube.resources import Resource
 from shared_api.models import RemoteGang, RemoteMemberState, RemotePhase
-from shared_api.runtime.watching.predicates import Watched
 
 _GROUP, _VERSION = RemoteGang.API_VERSION.split("/")
 REMOTE_GANGS = Resource(_GROUP, _VERSION, "remotegangs", RemoteGang.KIND)
@@ -65,7 +64,6 @@ class RemoteContainer(msgspec.Struct, frozen=True, rename="camel"):
 
     name: str = ""
     image: str = ""
-    image_pull_policy: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env: tuple[EnvVar, ...] = ()
@@ -194,8 +192,3 @@ class RemoteClique(msgspec.Struct, frozen=True):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _CliqueSpec = _CliqueSpec()
-
-
-def gang_of_remote(value: Watched) -> tuple[str, str] | None:
-    """Return namespace and name of the gang that a RemoteGang belongs to."""
-    return value.metadata.namespace or "", value.metadata.name

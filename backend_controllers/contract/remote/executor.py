@@ -32,7 +32,7 @@ class Outcome(enum.StrEnum):
     TRANSIENT = "Transient"
     """Nothing was done; it may succeed later."""
     AMBIGUOUS = "Ambiguous"
-    """Nobody knows whether it was done, such as after a connection that was lost."""
+    """It is unknown whether it was done, such as after a connection that was lost."""
 
 
 class ExecutorError(Exception):

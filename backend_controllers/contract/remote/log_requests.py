@@ -1,4 +1,4 @@
-"""What the API server asks a kubelet for when somebody reads a log. Pure.
+"""What the API server asks a kubelet for when a client reads a log. Pure.
 
 `kubectl logs` becomes `GET /containerLogs/NAMESPACE/POD/CONTAINER` with the options of the request in
 the query. An option that cannot be honoured is refused, as a kubelet refuses it.
@@ -58,7 +58,7 @@ def _since(query: Mapping[str, str], now: datetime) -> int | None:
     try:
         return max(0, int((now - datetime.fromisoformat(text)).total_seconds()) + 1)
     except (ValueError, TypeError) as error:
-        raise LogRequestError(400, f"sinceTime: '{text}' is no time") from error
+        raise LogRequestError(400, f"sinceTime: '{text}' is not a valid time") from error
 
 
 def _count(query: Mapping[str, str], name: str) -> int | None:
@@ -66,5 +66,5 @@ def _count(query: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 18:
-        raise LogRequestError(400, f"{name}: '{text}' is no count")
+        raise LogRequestError(400, f"{name}: '{text}' is not a count of lines, bytes or seconds")
     return int(text)

@@ -2,7 +2,7 @@
 
 A far side has no volumes, Secrets, ServiceAccounts, Services or kubelet of this cluster. A field that
 needs one of them is refused with its path; it is never ignored. What has no effect on the far side
-and harms nobody, such as an image pull policy, is accepted.
+and does no harm, such as an image pull policy, is accepted.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

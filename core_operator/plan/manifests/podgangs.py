@@ -124,7 +124,7 @@ def _labels(pcs: PodCliqueSet, gang: GangInstance, choice: Choice) -> dict[str, 
     }
     if choice.backend is not None:
         labels[names.LABEL_SCHEDULER_BACKEND] = choice.backend
-    # A schedulerName may be no valid label value.
+    # A schedulerName may be invalid as a label value.
     if _LABEL_VALUE.fullmatch(choice.scheduler_name):
         labels[names.LABEL_SCHEDULER_NAME] = choice.scheduler_name
     return labels

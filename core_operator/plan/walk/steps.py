@@ -96,9 +96,9 @@ def plan_step(
         *former, last = status.attempts
         running = {"backend": last.backend, "from": last.began}
         return Step(_status((*former, PlacementAttempt.model_validate(running))))
-    held = _held(policy, ranking, standing, now)
-    if held is not None:
-        return Step(status, due=held[0], text=held[1])
+    stay = _stay(policy, ranking, standing, now)
+    if stay is not None:
+        return Step(status, due=stay[0], text=stay[1])
     failure = _failure(policy, ranking, status, standing, now)
     if failure is not None:
         return _on(ranking, status, standing, failure, now)
@@ -111,7 +111,7 @@ def plan_step(
     return Step(kept, due=deadline, text=text)
 
 
-def _held(
+def _stay(
     policy: PlacementPolicySpec, ranking: Ranking, standing: Standing, now: datetime
 ) -> tuple[datetime | None, str] | None:
     """Return until when a gang stays although its instance is down; None if it does not."""

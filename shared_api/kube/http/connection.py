@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._parser.feed_data(self._buffer[:nbytes])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._end(ConnectionLost(f"the answer is no HTTP: {error}"))
+            self._end(ConnectionLost(f"the answer is not HTTP: {error}"))
             self.abort()
         # The parser limits neither the size of a header nor that of chunk extensions.
         self._overhead = self._overhead + nbytes if self._size == size else 0
@@ -192,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
         """Begin an answer; without a length header its body ends with the connection."""
         if self._has_ended:
             # The exception ends the parsing, so these bytes cannot become part of the last answer.
-            raise ConnectionLost("an answer that nobody asked for")
+            raise ConnectionLost("an answer without a request")
         self._ends_with_connection = True
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -3,7 +3,7 @@
 Requests of work in progress go before requests that begin new work. In a large start everything
 waits for the same server, and a gang that is finished early serves early. Among equals the request
 that waits longest is next. One slot in four goes to the request that waits longest of all, so that
-none waits for ever.
+each of them is sent.
 """
 
 import asyncio

@@ -105,8 +105,8 @@ class Applier:
         child = _key(manifest)
         observed = target.cache.get(child)
         if observed is None:
-            terms = _Terms("resourceVersion", CREATE_ONLY, _wanted(target, manifest))
-            await self._send(target, manifest, behalf, terms)
+            precondition = _Precondition("resourceVersion", CREATE_ONLY, _wanted(target, manifest))
+            await self._send(target, manifest, behalf, precondition)
             return self._count(target, Written.CREATED)
         if observed.metadata.deletion_timestamp is not None:
             raise WaitForEvent(f"{target.resource} {child} is being deleted")
@@ -143,8 +143,8 @@ class Applier:
         ):
             raise NotOurs(f"{target.resource} {_key(manifest)} is not controlled by {behalf.key}")
         wanted = _wanted(target, manifest)
-        terms = _Terms("uid", seen.metadata.uid or "", wanted, force=True)
-        await self._send(target, manifest, behalf, terms)
+        precondition = _Precondition("uid", seen.metadata.uid or "", wanted, force=True)
+        await self._send(target, manifest, behalf, precondition)
         return self._count(target, Written.APPLIED)
 
     async def apply_status(
@@ -263,36 +263,43 @@ class Applier:
         ):
             return self._count(target, Written.UNCHANGED)
         is_ours = behalf.owner is not None and controller_of(observed) == behalf.owner
-        terms = _Terms(
+        precondition = _Precondition(
             "uid",
             observed.metadata.uid or "",
             wanted,
             force=behalf.force or is_ours,
             subresource=subresource,
         )
-        await self._send(target, manifest, behalf, terms)
+        await self._send(target, manifest, behalf, precondition)
         return self._count(target, Written.APPLIED)
 
     async def _send(
-        self, target: Target[W], manifest: Mapping[str, object], behalf: Behalf, terms: "_Terms"
+        self,
+        target: Target[W],
+        manifest: Mapping[str, object],
+        behalf: Behalf,
+        precondition: "_Precondition",
     ) -> None:
         child = _key(manifest)
-        body = {**manifest, "metadata": {**_metadata(manifest), terms.field: terms.value}}
-        own_writes = target.cache.own_writes if terms.subresource == "status" else None
+        body = {
+            **manifest,
+            "metadata": {**_metadata(manifest), precondition.field: precondition.value},
+        }
+        own_writes = target.cache.own_writes if precondition.subresource == "status" else None
         version: str | None = None
         # Without fingerprints nothing is compared, so the metadata of the answer is enough.
         into: type[Applied[PartialObject] | PartialObject]
-        into = PartialObject if terms.wanted is None else self._last_applied.into
+        into = PartialObject if precondition.wanted is None else self._last_applied.into
         if own_writes is not None:
-            own_writes.begin(terms.value)
+            own_writes.begin(precondition.value)
         try:
             async with permitted(self._fence):
                 answer = await self._client.apply(
                     target.resource,
                     body,
                     field_manager=self._manager,
-                    force=terms.force,
-                    subresource=terms.subresource or None,
+                    force=precondition.force,
+                    subresource=precondition.subresource or None,
                     into=into,
                 )
             version = answer.metadata.resource_version or ""
@@ -306,12 +313,12 @@ class Applier:
             raise
         finally:
             if own_writes is not None:
-                shown = target.cache.get_by_uid(terms.value)
+                shown = target.cache.get_by_uid(precondition.value)
                 seen = None if shown is None else shown.metadata.resource_version
-                own_writes.end(terms.value, version, seen)
+                own_writes.end(precondition.value, version, seen)
         self._pending.wrote(behalf.key, target.cache, child, version)
-        if terms.wanted is not None and isinstance(answer, Applied):
-            self._last_applied.remember(answer, terms.wanted, terms.subresource)
+        if precondition.wanted is not None and isinstance(answer, Applied):
+            self._last_applied.remember(answer, precondition.wanted, precondition.subresource)
             if target.cache not in self._followed:
                 self._followed.add(target.cache)
                 target.cache.subscribe(self._forget_the_gone)
@@ -326,7 +333,7 @@ class Applier:
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
+class _Precondition:
     """The precondition of an apply, and its options."""
 
     field: str

@@ -89,13 +89,13 @@ class Elector:
         identity: str,
         telemetry: Telemetry,
         *,
-        terms: ElectionOptions | None = None,
+        options: ElectionOptions | None = None,
     ) -> None:
-        terms = terms or ElectionOptions()
-        clock = terms.clock
+        options = options or ElectionOptions()
+        clock = options.clock
         self.identity = identity
-        self._timing = terms.timing
-        self._switch = terms.switch
+        self._timing = options.timing
+        self._switch = options.switch
         self._store = LeaseStore(client, lease, identity, self._timing.duration, clock)
         self._clock = clock
         self._gauge = telemetry.leader.labels(str(lease))
@@ -138,7 +138,7 @@ class Elector:
                 if await self._try():
                     return
             except (KubeError, TimeoutError) as error:
-                log.warning("could not look at the lease", error=str(error) or "timed out")
+                log.warning("cannot read the lease", error=str(error) or "timed out")
             await asyncio.sleep(self._timing.pause())
 
     async def _try(self) -> bool:
@@ -225,7 +225,7 @@ class Elector:
         with contextlib.suppress(KubeError, TimeoutError):
             async with asyncio.timeout(self._timing.retry):
                 await self._store.release(held)
-                log.info("gave the lease back", identity=self.identity)
+                log.info("released the lease", identity=self.identity)
 
 
 async def _run(work: Callable[[], Awaitable[None]]) -> None:

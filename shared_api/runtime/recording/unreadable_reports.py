@@ -50,7 +50,7 @@ class UnreadableReports:
         if new is None:
             log.info("object can be read again or is gone", **_subject(resource, old))
         elif not new.metadata.name:
-            cache.on_defect()
+            cache.count_defect()
             log.error("a watch event cannot be decoded", kind=resource.kind, problem=new.problem)
         elif old is None or (old.metadata.uid, old.problem) != (new.metadata.uid, new.problem):
             log.warning("object cannot be read", **_subject(resource, new), problem=new.problem)

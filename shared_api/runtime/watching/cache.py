@@ -58,7 +58,13 @@ class _Entry(msgspec.Struct, Generic[T], eq=False, gc=False):
 class Cache(Generic[T]):
     """The objects of one source."""
 
-    def __init__(self, indexes: Mapping[str, Indexer[T]] | None = None, *, name: str = "") -> None:
+    def __init__(
+        self,
+        indexes: Mapping[str, Indexer[T]] | None = None,
+        *,
+        name: str = "",
+        on_defect: Callable[[], None] | None = None,
+    ) -> None:
         self.name = name
         self._objects: dict[ObjectKey, _Entry[T]] = {}
         self._by_uid: dict[str, _Entry[T]] = {}
@@ -70,8 +76,7 @@ class Cache(Generic[T]):
         self._overwritten_handlers: list[Handler[T]] = []
         self._unreadable: dict[ObjectKey, Unreadable] = {}
         self._unreadable_handlers: list[UnreadableHandler] = []
-        self.on_defect: Callable[[], None] = lambda: None
-        """Called when an indexer or a subscriber raised."""
+        self._on_defect = on_defect
         self._synced = asyncio.Event()
         # The entries that the running re-list has sent; None outside of a re-list.
         self._sent: set[_Entry[T]] | None = None
@@ -345,8 +350,13 @@ class Cache(Generic[T]):
             self._defect(value, error)
             return ()
 
+    def count_defect(self) -> None:
+        """Count an exception that a change of an object has caused."""
+        if self._on_defect is not None:
+            self._on_defect()
+
     def _defect(self, about: Projection | None, error: Exception) -> None:
-        self.on_defect()
+        self.count_defect()
         log.error(
             "an indexer or subscriber failed",
             object=str(key_of(about)) if about is not None else "",

@@ -1,4 +1,4 @@
-"""Lists and watches one collection, for ever.
+"""Lists and watches one collection, without end.
 
 Three nested generators: `_stream` is one watch request, `_follow` resumes streams one after
 another, `batches` lists again when the server has forgotten our version (410). They yield events in
@@ -52,7 +52,7 @@ class Changed(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class Undecoded(msgspec.Struct, frozen=True, gc=False):
-    """An object that cannot be decoded; without a name, a line that is no event."""
+    """An object that cannot be decoded; without a name, a line that is not an event."""
 
     object: Unreadable
 
@@ -109,20 +109,20 @@ class WatchTiming:
 class Reflector(Generic[T]):
     """Watches one source; only one consumer may iterate `batches` at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - with the three events of a watch
         self,
         client: Client,
         source: Source[T],
         *,
         timing: WatchTiming | None = None,
         clock: Clock = SYSTEM,
+        on_heard: Callable[[], None] | None = None,
         on_restart: Callable[[str, str], None] | None = None,
         on_served: Callable[[bool], None] | None = None,
     ) -> None:
         self.source = source
         self.last_error: KubeError | None = None
-        self.on_heard: Callable[[], None] = lambda: None
-        """Called whenever the server sent something on this watch."""
+        self._on_heard = on_heard
         self._on_served = on_served
         self._served: bool | None = None
         self._client = client
@@ -144,7 +144,7 @@ class Reflector(Generic[T]):
         return self._clock.monotonic() - self._heard_at
 
     async def batches(self) -> AsyncGenerator[list[Delta[T]], None]:
-        """Yield the list and its changes, for ever."""
+        """Yield the list and its changes, without end."""
         while True:
             self._began = self._clock.monotonic()
             try:
@@ -276,7 +276,8 @@ class Reflector(Generic[T]):
     def _heard(self) -> None:
         self._heard_at = self._clock.monotonic()
         self.last_error = None
-        self.on_heard()
+        if self._on_heard is not None:
+            self._on_heard()
 
     def _is_absent(self, error: KubeError) -> bool:
         return self.source.optional and isinstance(error, NotFound)

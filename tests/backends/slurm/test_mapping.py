@@ -135,7 +135,7 @@ def test_words_of_a_pod_are_quoted_and_addresses_are_inserted_by_the_script() ->
         ({"image": "busybox"}, "'busybox' is not used by the runner none"),
         ({"command": []}, "needs a command"),
         ({"securityContext": {"runAsUser": 0}}, "securityContext.runAsUser: the user of the Slurm"),
-        ({"env": [{"name": "a.b"}]}, "'a.b' is no name for a shell"),
+        ({"env": [{"name": "a.b"}]}, "'a.b' is not a valid name for a shell"),
     ],
 )
 def test_what_the_runner_cannot_honour_is_refused(container: dict[str, Any], message: str) -> None:

@@ -56,7 +56,7 @@ def test_pods_that_ask_for_nothing_state_nothing() -> None:
 
 def test_what_is_no_quantity_is_refused() -> None:
     [refusal] = translated(clique("web-0-a", cpu="lots"), clique("web-0-b")).refusals
-    assert refusal == "container 'm' asks for cpu 'lots', which is no quantity"
+    assert refusal == "container 'm' asks for cpu 'lots', which is not a quantity"
 
 
 @pytest.mark.parametrize("admission", [False, True])

@@ -49,7 +49,7 @@ async def test_a_gang_waits_for_its_queue_and_one_of_an_impossible_name_is_refus
         assert f"queue '{queue}' does not exist. Create it, or set another" in said
         assert "open queues: default" in said
         refused = await until_said(person, "long-0", "Accepted", "Unsupported")
-        assert "(254 characters)' is no valid name of a queue" in refused
+        assert "(254 characters)' is not a valid name of a queue" in refused
         assert bound(person) == []
         async with existing(person, QUEUES, queue, spec={"weight": 1}):
             await until_running(person, "w-0")

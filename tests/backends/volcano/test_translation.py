@@ -122,7 +122,7 @@ def test_the_queue_is_the_gangs_or_the_one_of_the_settings(metadata: Object, que
 def test_a_name_that_no_queue_can_have_is_refused(queue: str) -> None:
     metadata = {"annotations": {"scheduling.volcano.sh/queue-name": queue}}
     [refusal] = translated(gang(metadata=metadata)).refusals
-    assert "is no valid name of a queue" in refusal
+    assert "is not a valid name of a queue" in refusal
     assert len(refusal) < 400
 
 

@@ -202,7 +202,7 @@ def test_a_preferred_place_is_left_to_core_to_report_of() -> None:
 def test_a_quantity_that_is_none_is_refused() -> None:
     template = {"containers": [container(requests={"cpu": "lots"})]}
     found = translated(None, *cliques(template))
-    assert found.refusals == ("container 'main' asks for cpu 'lots', which is no quantity",)
+    assert found.refusals == ("container 'main' asks for cpu 'lots', which is not a quantity",)
 
 
 def test_a_gang_of_too_many_groups_is_refused_with_numbers() -> None:
