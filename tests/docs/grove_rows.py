@@ -64,7 +64,6 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_an_autoscaler_is_labelled_owned_and_aimed_as_in_grove",
     ),
     "`terminationDelay`": ("test_durations_are_read_as_go_writes_them", "test_defaults"),
-    "`headlessServiceConfig: {}`": ("test_what_is_not_reported_is_defaulted_as_grove_does",),
     "names": (
         "test_refused_cliques.py::[a name with a dot]",
         "test_refused_cliques.py::[a name that begins with a digit]",
