@@ -173,6 +173,7 @@ class PodCliqueSetStatusReconciler:
             problem=self._problem(pcs),
             topology=self._topology(pcs),
             rivals=self._rivals(pcs),
+            groups={group.metadata.name: group for group in self._view.groups_of(pcs)},
         )
         status = podcliqueset_status(pcs, state, self._context.now())
         # Forced: these fields belong to core, also after another client wrote them.

@@ -269,6 +269,12 @@ class WatchTables:
             .watches_unreadable(caches.sets)
             .watches(caches.cliques, set_of, delay=soon)
             .watches(caches.groups, set_of, when=more_than_status, delay=soon)
+            .watches(
+                caches.groups,
+                set_of,
+                when=update_predicates.updated_replicas_changed,
+                delay=soon,
+            )
             .owns(caches.autoscalers, SETS, when=predicates.rivals_changed, delay=soon)
             .watches(caches.gangs, set_of, when=gang_predicates.gang_conditions_changed, delay=soon)
             .watches(

@@ -93,6 +93,13 @@ def terminated_group_recovered(
     return marked and before.available_replicas != after.available_replicas
 
 
+def updated_replicas_changed(
+    old: Applied[PodCliqueScalingGroup] | None, new: Applied[PodCliqueScalingGroup] | None
+) -> bool:
+    """A scaling group reports another number of updated replicas, which its set waits for."""
+    return old is not None and new is not None and _updated(old) != _updated(new)
+
+
 def update_counts_changed(old: Applied[PodClique] | None, new: Applied[PodClique] | None) -> bool:
     """A PodClique that has been updated once reports other numbers than before."""
     if old is None or new is None or old.object.status is None or new.object.status is None:
@@ -102,6 +109,11 @@ def update_counts_changed(old: Applied[PodClique] | None, new: Applied[PodClique
         (before.updated_replicas, before.ready_replicas)
         != (after.updated_replicas, after.ready_replicas)
     )
+
+
+def _updated(group: Applied[PodCliqueScalingGroup]) -> int:
+    status = group.object.status
+    return status.updated_replicas if status is not None else 0
 
 
 def _turn(pcs: Applied[PodCliqueSet] | None) -> object:

@@ -121,7 +121,7 @@ def _podcliques(
         not_found(target, name, "PodCliqueSet")
     if clique is None:
         return None
-    roles = {one["name"]: one["spec"].get("roleName") for one in cliques_of(sets[0])}
+    roles = {one["name"]: one["spec"].get("roleName", "") for one in cliques_of(sets[0])}
     if clique not in roles:
         fail(f"No clique {clique} in {name}. Cliques: {', '.join(roles)}.")
     return frozenset(
@@ -129,9 +129,9 @@ def _podcliques(
     )
 
 
-def _is_of(item: LooseObject, name: str, role: str | None) -> bool:
+def _is_of(item: LooseObject, name: str, role: str) -> bool:
     return item.metadata.labels.get(names.LABEL_PART_OF) == name and (
-        item.spec.get("roleName") == role
+        item.spec.get("roleName", "") == role
     )
 
 

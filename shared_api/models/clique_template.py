@@ -128,7 +128,8 @@ class CliqueSpec(PodCliqueSpec):
             "restartPolicy cannot be changed between Always and OnFailure or Never after creation",
             ".podSpec.restartPolicy",
         ),
-        _fixed("roleName"),
+        # A Go client writes an empty role where there was none.
+        _fixed("roleName", unchanged(text("self.roleName"))),
         # If absent, it equals replicas. So setting it to the number of replicas is no change.
         _fixed(
             "minAvailable",

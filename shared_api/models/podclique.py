@@ -72,8 +72,8 @@ class PodCliqueSpec(KubeModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (FIXED_JOB_SIZE,)
 
-    role_name: Annotated[str, Field(max_length=253)]
-    """Role of the pods, unique among the cliques of a set."""
+    role_name: Annotated[str, Field(max_length=253)] = ""
+    """Role of the pods, unique among the cliques of a set; one clique may leave it out."""
 
     pod_spec: PodSpec
     """Spec of the pods, as in a Pod. It is stored as written and validated when core creates the pods."""

@@ -4,7 +4,7 @@ The API server limits the estimated cost of a rule. So every list in a loop has 
 schema, and loops are nested as little as possible.
 """
 
-from shared_api.models.cel import duplicate, each, some, text, unchanged
+from shared_api.models.cel import each, some, text, unchanged
 from shared_api.models.jobs import is_job
 from shared_api.models.schema import Rule, forbidden, immutable
 
@@ -45,10 +45,11 @@ CLIQUES = (
     ),
     forbidden(_HAVE_SAME_NAMES, _COMPOSITION),
     Rule(
-        check="self.all(a, self.exists_one(b, b.spec.roleName == a.spec.roleName))",
+        check=f"self.all(a, self.exists_one(b, {text('b.spec.roleName')} == {text('a.spec.roleName')}))",
         message="Duplicate value: every clique needs a roleName of its own",
         detail=f"""'roleName: Duplicate value: "%s": every clique needs a roleName of its own'.format([
-            {duplicate("self", "spec.roleName")}])""",
+            self.map(c, {text("c.spec.roleName")}).filter(r, !self.exists_one(
+            c, {text("c.spec.roleName")} == r))[0]])""",
     ),
     Rule(
         check=f"""[self.map(c, {text("c.spec.podSpec.schedulerName")}).filter(n, n != '')].all(

@@ -227,6 +227,10 @@ NAMES = {
     ),
     "ClusterTopologyBinding": ("clustertopologybindings.grove.io", ["ct"], "Cluster", None),
     "PodGang": ("podgangs.scheduler.grove.io", ["pg"], "Namespaced", None),
+    # Kinds that Grove does not have.
+    "SchedulerBackend": ("schedulerbackends.grove.io", ["sbe"], "Cluster", None),
+    "PlacementPolicy": ("placementpolicies.grove.io", ["pp"], "Namespaced", None),
+    "BackendInventory": ("backendinventories.grove.io", ["binv"], "Cluster", None),
 }
 
 

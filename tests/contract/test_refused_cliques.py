@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import UNCHECKED, Contract
-from tests.contract.manifests import changed, clique, pod_clique_set, scaling_group
+from tests.contract.manifests import ABSENT, changed, clique, pod_clique_set, scaling_group
 
 pytestmark = pytest.mark.cluster
 
@@ -66,6 +66,11 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
         'spec.template.cliques[0].name: Invalid value: "Pre_fill": must consist of lower-case letters,'
         " digits and '-', and start and end with a letter or digit",
     ),
+    "a clique name with a dot": (
+        {f"{A}.name": "pre.fill"},
+        'spec.template.cliques[0].name: Invalid value: "pre.fill": must consist of lower-case letters,'
+        " digits and '-', and start and end with a letter or digit",
+    ),
     "two cliques of one name": (
         {f"{B}.name": "a"},
         'spec.template.cliques[1]: Duplicate value: {"name":"a"}',
@@ -73,6 +78,11 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     "two cliques of one role": (
         {f"{B}.spec.roleName": "a"},
         'spec.template.cliques: Invalid value: roleName: Duplicate value: "a": every clique needs a'
+        " roleName of its own",
+    ),
+    "two cliques without a role": (
+        {f"{A}.spec.roleName": ABSENT, f"{B}.spec.roleName": ""},
+        'spec.template.cliques: Invalid value: roleName: Duplicate value: "": every clique needs a'
         " roleName of its own",
     ),
     "a label key that is none": (

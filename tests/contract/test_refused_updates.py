@@ -101,6 +101,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{A}.spec.podSpec.schedulerName": "other"},
         "spec.template.cliques[0].spec.podSpec.schedulerName: Invalid value: field is immutable: schedulerName cannot be changed after creation",
     ),
+    "binding pods by hand": (
+        {f"{A}.spec.podSpec.nodeName": "node-1"},
+        "spec.template.cliques[0].spec.podSpec.nodeName: Invalid value: must not be set: a pod that is bound by hand is no member of a gang",
+    ),
+    "adding spread constraints": (
+        {f"{A}.spec.podSpec.topologySpreadConstraints": [{"maxSkew": 1}]},
+        "spec.template.cliques[0].spec.podSpec.topologySpreadConstraints: Invalid value: must not be set: use topologyConstraint of the clique",
+    ),
     "changing the claims of a clique": (
         {f"{A}.resourceSharing.0.scope": "PerReplica"},
         "spec.template.cliques[0].resourceSharing: Invalid value: field is immutable: resource sharing cannot be changed after creation",
@@ -201,6 +209,8 @@ def test_refuses(contract: Contract, edits: dict[str, Any], message: str) -> Non
 
 ANY_ORDER = pod_clique_set(clique("a"), clique("b"), name="any-order")
 
+NO_ROLE = pod_clique_set(changed(clique("a"), {"spec.roleName": ABSENT}), name="no-role")
+
 ALLOWED: dict[str, tuple[Manifest, dict[str, Any]]] = {
     "scaling": (EVERYTHING, {"spec.replicas": 0, f"{A}.spec.replicas": 7, f"{GROUP}.replicas": 5}),
     "another pod template": (
@@ -231,6 +241,7 @@ ALLOWED: dict[str, tuple[Manifest, dict[str, Any]]] = {
             f"{A}.spec.startsAfter": [],
         },
     ),
+    "a role as Go clients write it": (NO_ROLE, {f"{A}.spec.roleName": ""}),
     "a claim template as Go clients write it": (
         EVERYTHING,
         {f"{TEMPLATE}.resourceClaimTemplates.0.templateSpec.metadata": {"labels": {}}},

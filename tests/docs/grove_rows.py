@@ -1,4 +1,8 @@
-"""Which test proves which row of the comparison with Grove, by the first cell of the row."""
+"""Which test proves which row of the comparison with Grove, by the first cell of the row.
+
+A test whose name several files have is written `file::test`, one case of a table of manifests
+`file::[case]`.
+"""
 
 PROOFS: dict[str, tuple[str, ...]] = {
     # Who checks
@@ -34,7 +38,13 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "warnings (`restartPolicy`, `packDomain`, coarse `preferred`)": (
         "test_the_server_warns_about_what_it_admits",
     ),
-    "messages of refusals": ("test_refuses", "test_refuses_a_set_with"),
+    "messages of refusals": (
+        "test_refused_updates.py::[changing a role]",
+        "test_refused_updates.py::[adding a clique]",
+        "test_refused_cliques.py::[two cliques of one role]",
+        "test_refused_other_kinds.py::[two levels of one domain]",
+        "test_refused_other_kinds.py::[two bindings of one scheduler]",
+    ),
     # PodCliqueSet
     "`podSpec`": (
         "test_a_pod_spec_is_stored_with_fields_that_nobody_knows",
@@ -43,31 +53,54 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "`restartPolicy`, `terminationGracePeriodSeconds`": (
         "test_what_is_not_reported_is_defaulted_as_grove_does",
     ),
-    "`replicas` of a clique absent": ("test_defaults",),
-    "`replicas: 0` of a clique": ("test_refuses_a_set_with",),
-    "`minAvailable` absent": ("test_an_unsaid_minimum_is_all_pods", "test_refuses"),
+    "`replicas` of a clique absent": ("test_what_is_not_reported_is_defaulted_as_grove_does",),
+    "`replicas: 0` of a clique": ("test_refused_cliques.py::[a clique without replicas]",),
+    "`minAvailable` absent": (
+        "test_an_unsaid_minimum_is_all_pods",
+        "test_refused_updates.py::[setting another minimum than the implied one]",
+        "test_refused_updates.py::[the implied minimum said aloud]",
+    ),
     "`minReplicas` of an autoscaler absent": (
         "test_an_autoscaler_is_labelled_owned_and_aimed_as_in_grove",
     ),
     "`terminationDelay`": ("test_durations_are_read_as_go_writes_them", "test_defaults"),
-    "`headlessServiceConfig: {}`": ("test_what_is_not_reported_is_defaulted_as_grove_does",),
-    "names": ("test_refuses_a_set_with",),
+    "names": (
+        "test_refused_cliques.py::[a name with a dot]",
+        "test_refused_cliques.py::[a name that begins with a digit]",
+        "test_refused_cliques.py::[a clique name with a dot]",
+        "test_refused_groups.py::[a group name that is no DNS label]",
+    ),
     "two cliques whose full names are one, such as `s-0-b` beside `b` in scaling group `s`": (
         "test_cliques_that_would_share_a_name_are_reported",
     ),
     "`priorityClassName` of the template": (
         "test_pods_and_gang_have_the_priority_class_of_their_set",
     ),
-    "`nodeName`, `topologySpreadConstraints`": ("test_refuses_a_set_with",),
-    "`scaleConfig.maxReplicas` below `minReplicas`": ("test_refuses_a_set_with",),
-    "a name twice in `startsAfter`": ("test_refuses_a_set_with",),
+    "`nodeName`, `topologySpreadConstraints`": (
+        "test_refused_cliques.py::[pods that are bound by hand]",
+        "test_refused_cliques.py::[pods with spread constraints]",
+        "test_refused_updates.py::[binding pods by hand]",
+        "test_refused_updates.py::[adding spread constraints]",
+    ),
+    "`scaleConfig.maxReplicas` below `minReplicas`": (
+        "test_refused_groups.py::[a group autoscaler that ends below its start]",
+    ),
+    "a name twice in `startsAfter`": (
+        "test_refused_cliques.py::[a clique that waits twice for another]",
+    ),
     "`schedulerName`": ("test_a_clique_that_names_no_scheduler_goes_with_the_others",),
     "sizes": (
         "test_the_largest_set_stays_within_the_cost_of_its_rules",
         "test_a_chain_that_is_longer_than_can_be_checked_is_refused",
+        "test_refuses_more_than_is_ever_needed",
+        "test_refused_cliques.py::[more replicas than any set has]",
+        "test_refused_cliques.py::[more replicas than any clique has]",
+        "test_refused_groups.py::[more replicas than any group has]",
+        "test_nothing_is_scaled_above_ten_thousand",
     ),
     "a set of more than 20,000 pods or 20,000 ResourceClaims in all": (
         "test_a_set_that_is_scaled_too_far_keeps_what_it_has_until_it_is_smaller",
+        "test_refused_groups.py::[more claims than one set may have]",
     ),
     "`resourceSharing[].namespace`": (
         "test_a_template_of_another_namespace_is_not_copied_without_a_grant",
@@ -82,7 +115,9 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "`status.podGangStatuses`": ("test_a_large_set_lists_what_does_not_run_first_and_stays_small",),
     "finalizers": ("test_running_pods_of_grove_are_kept_and_managed_from_then_on",),
     "start-up order": ("test_cliques_start_in_order_and_each_gang_keeps_its_own",),
-    "a clique and a scaling group of one name, both autoscaled": ("test_refuses_a_set_with",),
+    "a clique and a scaling group of one name, both autoscaled": (
+        "test_refused_groups.py::[autoscalers of one name]",
+    ),
     "a PodClique or scaling group that is recreated": (
         "test_nobody_takes_a_size_back_from_an_autoscaler",
     ),
@@ -114,7 +149,10 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_the_steps_of_the_page_take_a_cluster_over",
         "test_what_running_pods_of_grove_hold_is_not_asked_for_again",
     ),
-    "ClusterTopologyBinding": ("test_refuses",),
+    "ClusterTopologyBinding": (
+        "test_limits.py::[17 levels of a topology]",
+        "test_limits.py::[65 schedulers of a topology]",
+    ),
     "lists": ("test_core_and_backend_apply_conditions_and_neither_erases_the_others",),
     "a deleted PodGang": (
         "test_gated_pods_follow_a_gang_that_somebody_deleted",
@@ -122,8 +160,12 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "pods": ("test_gated_pods_follow_a_gang_that_somebody_deleted",),
     "deleting a set with `--cascade=orphan`": ("test_orphans_of_a_set_are_left_as_they_are",),
-    "PodGang `status.phase`": ("test_defaults",),
-    "PodGang `status.placementScore`": ("test_refuses",),
+    "PodGang `status.phase`": (
+        "test_a_gang_is_pending_until_its_backend_reports_and_its_score_is_a_share",
+    ),
+    "PodGang `status.placementScore`": (
+        "test_a_gang_is_pending_until_its_backend_reports_and_its_score_is_a_share",
+    ),
     "PodGang": ("test_has_groves_fields_and_no_undocumented_others",),
     "PodGang conditions": ("test_core_and_backend_apply_conditions_and_neither_erases_the_others",),
     "queue of a gang": ("test_each_scheduler_takes_its_queue_from_the_cliques",),
@@ -132,7 +174,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_tools_find_a_pod_group_by_the_labels_of_the_set",
     ),
     "SchedulerBackend (`grove.io/v1alpha1`, cluster, `sbe`)": ("test_names_scope_and_scale",),
-    "counts in status": ("test_defaults",),
+    "counts in status": ("test_counts_that_are_not_written_are_zero",),
     # Topology
     "binding or level is missing for something required": (
         "test_what_is_required_waits_for_its_binding_and_starts_when_it_comes",
@@ -184,9 +226,11 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     # Jobs and placement
     "BackendInventory (`grove.io/v1alpha1`, cluster, `binv`)": (
+        "test_names_scope_and_scale",
         "test_only_a_change_of_what_is_counted_is_a_reason_to_write",
     ),
     "PlacementPolicy (`grove.io/v1alpha1`, `pp`)": (
+        "test_names_scope_and_scale",
         "test_a_gang_that_a_backend_does_not_take_runs_with_the_next_at_once",
     ),
     "PodGang `status.placement`": (

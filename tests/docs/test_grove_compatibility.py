@@ -18,14 +18,21 @@ def rows() -> list[str]:
 
 
 @cache
-def known_tests() -> frozenset[str]:
-    """Return the names of all test functions."""
-    found = set()
+def known_proofs() -> frozenset[str]:
+    """Return every way to name a test: a name that one file has, `file::test` and `file::[case]`.
+
+    Cases are the keys of the tables of manifests, which tests have as their parameters.
+    """
+    qualified, names = set[str](), list[str]()
     for path in (ROOT / "tests").rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.add(node.name)
-    return frozenset(found)
+                names.append(node.name)
+                qualified.add(f"{path.name}::{node.name}")
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+                keys = (key.value for key in node.value.keys if isinstance(key, ast.Constant))
+                qualified |= {f"{path.name}::[{key!s}]" for key in keys}
+    return frozenset({name for name in names if names.count(name) == 1} | qualified)
 
 
 def test_every_row_names_the_tests_that_prove_it() -> None:
@@ -39,7 +46,7 @@ def test_no_matter_is_listed_twice_under_one_name() -> None:
 
 
 def test_every_proof_exists() -> None:
-    missing = {name for proofs in PROOFS.values() for name in proofs if name not in known_tests()}
+    missing = {name for proofs in PROOFS.values() for name in proofs} - known_proofs()
     assert sorted(missing) == []
 
 

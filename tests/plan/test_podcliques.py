@@ -88,6 +88,14 @@ def test_the_standalone_clique_of_the_worked_example() -> None:
     }
 
 
+def test_a_clique_without_a_role_has_an_empty_one_as_in_grove() -> None:
+    manifest = pod_clique_set(clique("a")).manifest()
+    template = cast("Any", manifest)["spec"]["template"]
+    del template["cliques"][0]["spec"]["roleName"]
+    podclique = manifest_of(PodCliqueSet.model_validate(manifest), "w-0-a")
+    assert cast("Any", podclique)["spec"]["roleName"] == ""
+
+
 def test_the_labels_of_a_member_of_a_scaled_gang() -> None:
     pcs = worked_example()
     assert rendered(pcs, "w-0-s-1-c").metadata.labels == {

@@ -65,11 +65,14 @@ def member(name: str, copy: int, at: Counts, *, leaving: bool = False) -> PodCli
 
 
 def group_of(
-    replicas: int, minimum: int, status: Mapping[str, object] | None = None
+    replicas: int,
+    minimum: int,
+    status: Mapping[str, object] | None = None,
+    name: str = "w-0-s",
 ) -> PodCliqueScalingGroup:
     value: dict[str, object] = {
         "metadata": {
-            "name": "w-0-s",
+            "name": name,
             "namespace": NAMESPACE,
             "generation": 7,
             "labels": {"app.kubernetes.io/part-of": "w"},
@@ -167,6 +170,18 @@ def cliques_of(expansion: Expansion, *down: str) -> dict[str, PodClique]:
     }
 
 
+def updated_in(replicas: int) -> dict[str, object]:
+    return {"updatedReplicas": replicas}
+
+
+def groups_of(expansion: Expansion) -> dict[str, PodCliqueScalingGroup]:
+    """Every scaling group of a set, with all its replicas updated."""
+    return {
+        group.name: group_of(group.replicas, group.minimum, updated_in(group.replicas), group.name)
+        for group in expansion.groups
+    }
+
+
 def set_status(
     pcs: PodCliqueSet,
     *down: str,
@@ -175,7 +190,8 @@ def set_status(
     problem: Blocker | None = None,
 ) -> dict[str, Any]:
     expansion = expand(pcs, {})
-    state = SetState(expansion, cliques_of(expansion, *down), gangs, "r1", problem)
+    cliques, groups = cliques_of(expansion, *down), groups_of(expansion)
+    state = SetState(expansion, cliques, gangs, "r1", problem, groups=groups)
     status = cast("dict[str, Any]", podcliqueset_status(pcs, state, now))
     PodCliqueSetStatus.model_validate(status)
     return status
@@ -217,8 +233,25 @@ def test_a_replica_is_updated_when_all_of_it_has_the_current_templates() -> None
     expansion = expand(pcs, {})
     cliques = cliques_of(expansion)
     cliques["w-1-a"] = podclique(3, 1, name="w-1-a", status={"readyReplicas": 3})
-    status = podcliqueset_status(pcs, SetState(expansion, cliques, ()), NOW)
+    state = SetState(expansion, cliques, (), groups=groups_of(expansion))
+    status = podcliqueset_status(pcs, state, NOW)
     assert (status["availableReplicas"], status["updatedReplicas"]) == (2, 1)
+
+
+def test_a_replica_is_updated_no_sooner_than_its_scaling_groups_report_it() -> None:
+    pcs = worked_example(replicas=2)
+    expansion = expand(pcs, {})
+
+    def updated(reported: int, *down: str) -> int:
+        groups = {**groups_of(expansion), "w-1-s": group_of(3, 1, updated_in(reported), "w-1-s")}
+        state = SetState(expansion, cliques_of(expansion, *down), (), groups=groups)
+        return cast("int", podcliqueset_status(pcs, state, NOW)["updatedReplicas"])
+
+    assert [updated(reported) for reported in (0, 2, 3)] == [1, 1, 2]
+    # A replica of the group that is not available is not waited for.
+    assert updated(2, "w-1-s-2-b") == 2
+    state = SetState(expansion, cliques_of(expansion), ())
+    assert podcliqueset_status(pcs, state, NOW)["updatedReplicas"] == 0
 
 
 def test_a_set_that_runs() -> None:

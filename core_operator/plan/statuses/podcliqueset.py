@@ -1,19 +1,22 @@
 """Status of a PodCliqueSet: what `kubectl get pcs` must show by itself.
 
 A replica is available once every standalone PodClique, and enough replicas of each of its scaling
-groups, have their minimum ready. The message names the most urgent gang with its numbers, and how
-many others wait. Gangs are listed up to a limit, those that are not running first, because the list
-is part of every write.
+groups, have their minimum ready. It is updated once its scaling groups report that as well, so a
+reader who waits for the set finds them updated, as in Grove. The message names the most urgent gang
+with its numbers, and how many others wait. Gangs are listed up to a limit, those that are not
+running first, because the list is part of every write.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 
 from pydantic import JsonValue
 
+from core_operator.plan.jobs.modes import has_jobs
 from core_operator.plan.jobs.runs import ending_in
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.expansion import CliqueInstance, Expansion
@@ -26,7 +29,14 @@ from core_operator.plan.statuses.reasons import Blocker, BlockingReason, most_ur
 from core_operator.plan.statuses.scaling_group import has_enough, is_available, is_updated
 from core_operator.plan.statuses.topology import NO_TOPOLOGY, TopologyState, topology_condition
 from shared_api import names
-from shared_api.models import GangPhase, JsonObject, PodClique, PodCliqueSet, PodCliqueSetStatus
+from shared_api.models import (
+    GangPhase,
+    JsonObject,
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueSet,
+    PodCliqueSetStatus,
+)
 
 LISTED_GANGS = 100
 EXPLAINED_GANGS = 10
@@ -48,13 +58,15 @@ class SetState:
     topology: TopologyState = NO_TOPOLOGY
     rivals: str = ""
     """Which other autoscalers scale pods of the set, and what to do."""
+    groups: Mapping[str, PodCliqueScalingGroup] = field(default_factory=dict)
+    """The scaling groups that exist, by name."""
 
 
 def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> JsonObject:
     """Return what core applies."""
     before = pcs.status or PodCliqueSetStatus()
     observation = Observation(now, before.conditions, pcs.metadata.generation)
-    available, updated = _replicas(state.expansion, state.cliques)
+    available, updated = _replicas(pcs, state)
     ending = ending_in(before.conditions)
     verdict = _verdict(pcs, available, state) if ending is None else ended(ending)
     conditions = [*verdict.conditions(observation)]
@@ -76,16 +88,33 @@ def podcliqueset_status(pcs: PodCliqueSet, state: SetState, now: datetime) -> Js
     return status
 
 
-def _replicas(expansion: Expansion, cliques: Mapping[str, PodClique]) -> tuple[int, int]:
+def _replicas(pcs: PodCliqueSet, state: SetState) -> tuple[int, int]:
     """Return how many replicas are available, and how many of those are up to date."""
     available = updated = 0
     # The expansion lists cliques replica by replica.
-    for _, found in groupby(expansion.cliques, attrgetter("pcs_index")):
+    for _, found in groupby(state.expansion.cliques, attrgetter("pcs_index")):
         instances = tuple(found)
-        if has_enough(instances, cliques, is_available):
+        if has_enough(instances, state.cliques, is_available):
             available += 1
-            updated += all(_is_current(instance, cliques) for instance in instances)
+            is_current = all(_is_current(instance, state.cliques) for instance in instances)
+            # A job is never updated, and the pods of a group that are done are not counted.
+            updated += is_current and (has_jobs(pcs) or _is_reported(instances, state))
     return available, updated
+
+
+def _is_reported(instances: Sequence[CliqueInstance], state: SetState) -> bool:
+    """Return whether the scaling groups count each of their available replicas as updated."""
+    is_up: dict[tuple[str, int], bool] = {}
+    for one in instances:
+        if one.group is not None:
+            key = (one.group.name, one.group_index or 0)
+            is_up[key] = is_up.get(key, True) and is_available(state.cliques.get(one.name))
+    counts = Counter(name for (name, _), up in is_up.items() if up)
+    return all(_updated(state.groups.get(name)) >= count for name, count in counts.items())
+
+
+def _updated(group: PodCliqueScalingGroup | None) -> int:
+    return group.status.updated_replicas if group is not None and group.status is not None else 0
 
 
 def _is_current(instance: CliqueInstance, cliques: Mapping[str, PodClique]) -> bool:
