@@ -15,6 +15,7 @@ from gangctl.commands.session import (
     Namespace,
     Output,
     SetName,
+    fail,
     finish,
     not_found,
     read_once,
@@ -24,10 +25,12 @@ from gangctl.commands.session import (
 from gangctl.reading import Part, Target, connected
 from gangctl.rendering import OutputFormat
 from gangctl.reports.backends import backends_report, backends_view
+from gangctl.reports.doctor import ASK_FOR_VIEW
 from gangctl.reports.status import StatusReport, status_report, status_view
 from gangctl.reports.tree import tree_report, tree_view
+from gangctl.reports.view import View
 from gangctl.reports.why import why_report, why_view
-from gangctl.snapshot import Snapshot
+from gangctl.snapshot import BACKENDS, Snapshot
 
 _WHY = frozenset({Part.CLIQUES, Part.BACKENDS, Part.CAPACITY, Part.VERSIONS})
 _TREE = frozenset({Part.BACKENDS, Part.SCHEDULER_OBJECTS})
@@ -53,12 +56,10 @@ def status(
     """
     target = Target(kubeconfig, context, namespace, all_namespaces)
     if watch:
-        until_interrupted(_watch(target, interval, output))
+        until_interrupted(target, _watch(target, interval, output))
         return
     report = status_report(read_once(target, frozenset()))
-    finish(
-        report, output, lambda: status_view(report, all_namespaces=all_namespaces), report.verdict
-    )
+    finish(report, output, lambda: _status_view(target, report), report.verdict)
 
 
 def why(
@@ -114,8 +115,16 @@ def backends(
     number of gangs, what is missing, and its capabilities.
     """
     target = Target(kubeconfig, context, all_namespaces=True)
-    report = backends_report(read_once(target, frozenset({Part.BACKENDS, Part.VERSIONS})))
+    snapshot = read_once(target, frozenset({Part.BACKENDS, Part.VERSIONS}), needs_sets=False)
+    if snapshot.may_not_list(BACKENDS):
+        fail(f"{snapshot.unread[BACKENDS.plural]}. {ASK_FOR_VIEW}")
+    report = backends_report(snapshot)
     finish(report, output, lambda: backends_view(report), report.verdict)
+
+
+def _status_view(target: Target, report: StatusReport) -> View:
+    everywhere = target.all_namespaces
+    return status_view(report, all_namespaces=everywhere, namespace=target.home)
 
 
 async def _watch(target: Target, interval: float, output: OutputFormat) -> None:
@@ -125,7 +134,6 @@ async def _watch(target: Target, interval: float, output: OutputFormat) -> None:
     from gangctl.watching import follow
 
     console = Console()
-    everywhere = target.all_namespaces
     last: StatusReport | None = None
     with Live(console=console, auto_refresh=False) as live:
 
@@ -133,10 +141,10 @@ async def _watch(target: Target, interval: float, output: OutputFormat) -> None:
             nonlocal last
             report = status_report(snapshot)
             if console.is_terminal and output is OutputFormat.TEXT:
-                table = status_view(report, all_namespaces=everywhere)
-                live.update(renderable(table), refresh=True)
-            elif last is None or report.sets != last.sets:
-                show(report, output, lambda: status_view(report, all_namespaces=everywhere))
+                table = _status_view(target, report)
+                live.update(renderable(table, console.width), refresh=True)
+            elif last is None or (report.sets, report.unread) != (last.sets, last.unread):
+                show(report, output, lambda: _status_view(target, report))
             last = report
 
         async with connected(target) as client:

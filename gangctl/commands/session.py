@@ -18,7 +18,7 @@ from gangctl.reading import Part, Target, connected, read
 from gangctl.rendering import OutputFormat, encoded, plain
 from gangctl.reports.view import Verdict, View
 from gangctl.snapshot import Snapshot
-from shared_api.kube.errors import KubeError
+from shared_api.kube.errors import KubeError, TransportError, Unauthorized
 
 T = TypeVar("T")
 
@@ -42,28 +42,43 @@ Kubeconfig = Annotated[
 Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
+def wait_for(target: Target, work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine; an error of the API ends the program with code 3."""
     try:
         return asyncio.run(work)
     except* KubeError as errors:
-        fail(str(_first(errors)))
+        fail(_explained(target, _first(errors)))
 
 
-def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+def _explained(target: Target, error: BaseException) -> str:
+    """Return an error with the cluster that it is about and what to do, if the user can do something."""
+    if not isinstance(error, TransportError | Unauthorized):
+        return str(error)
+    server = " ".join(filter(None, ("The API server", target.server)))
+    if target.shown_context:
+        server += f" of context {target.shown_context}"
+    if isinstance(error, Unauthorized):
+        return f"{server} does not accept your credentials: {error}. Log in again."
+    return (
+        f"{server} cannot be reached: {error}. Start the cluster or the VPN, or name another context"
+        " with --context: kubectl config get-contexts"
+    )
+
+
+def until_interrupted(target: Target, work: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that has no end; Ctrl-C ends it without an error."""
     with contextlib.suppress(KeyboardInterrupt):
-        wait_for(work)
+        wait_for(target, work)
 
 
-def read_once(target: Target, parts: frozenset[Part]) -> Snapshot:
+def read_once(target: Target, parts: frozenset[Part], *, needs_sets: bool = True) -> Snapshot:
     """Read what a verb needs."""
 
     async def once() -> Snapshot:
         async with connected(target) as client:
-            return await read(client, target, parts)
+            return await read(client, target, parts, needs_sets=needs_sets)
 
-    return wait_for(once())
+    return wait_for(target, once())
 
 
 def not_found(target: Target, name: str, kinds: str) -> NoReturn:
@@ -101,8 +116,8 @@ def show(report: msgspec.Struct, output: OutputFormat, view: Callable[[], View])
         sys.stdout.write(encoded(report, output))
     elif sys.stdout.isatty():
         # Imported here: most programs that read the output do not need it.
-        from gangctl.terminal import Console, renderable
+        from gangctl import terminal
 
-        Console().print(renderable(view()))
+        terminal.show(view())
     else:
         sys.stdout.write(plain(view()))

@@ -15,7 +15,7 @@ from gangctl.reports.capacity import Capacity, capacity_of
 from gangctl.reports.packing import Packing, level_of, pack, unit_of
 from gangctl.reports.shortage import Shortage, demands_of, shortage, shortage_sentences
 from gangctl.reports.view import Line, Verdict, View
-from gangctl.snapshot import Snapshot
+from gangctl.snapshot import BACKENDS, BINDINGS, Snapshot
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gangctl.reports.prediction import Prediction
 
 _NODES = 6
+_TOPOLOGY_UNKNOWN = "unknown, because you may not list ClusterTopologyBindings"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class FitSet(msgspec.Struct, frozen=True, rename="camel"):
     """Accepted, Refused or Unknown."""
     admission_message: str
     backend: str = ""
-    backend_usable: bool = False
+    backend_usable: bool | None = False
+    """None if the SchedulerBackends could not be read."""
     backend_message: str = ""
     topology_message: str = ""
     gangs: tuple[FitGang, ...] = ()
@@ -105,23 +107,41 @@ def _fit(
     report = FitSet(
         namespace,
         name,
-        _verdict(prediction, gangs),
+        _verdict(snapshot, prediction, gangs),
         "Unknown" if admission.unknown else "Accepted",
         prediction.refusal or admission.unknown,
-        prediction.choice.backend or "",
-        prediction.choice.ok,
-        prediction.choice.message,
-        prediction.topology.message if prediction.topology.unavailable is not False else "",
-        gangs,
+        *_backend(snapshot, prediction),
+        topology_message=_topology(snapshot, prediction),
+        gangs=gangs,
     )
     return report, left
 
 
-def _verdict(prediction: "Prediction", gangs: Sequence[FitGang]) -> Verdict:
-    is_refused = bool(prediction.refusal) or prediction.topology.blocks_gangs
-    waits = prediction.choice.reason == names.REASON_BACKEND_UNAVAILABLE
-    if is_refused or (not prediction.choice.ok and not waits):
+def _backend(snapshot: Snapshot, prediction: "Prediction") -> tuple[str, bool | None, str]:
+    """Return the name of the backend, whether it can have the gangs, and why."""
+    if snapshot.may_not_list(BACKENDS):
+        return "", None, "backend: unknown, because you may not list SchedulerBackends"
+    choice = prediction.choice
+    return choice.backend or "", choice.ok, choice.message
+
+
+def _topology(snapshot: Snapshot, prediction: "Prediction") -> str:
+    """Return what is wrong with the constraints; empty if nothing is."""
+    found = prediction.topology
+    if found.is_constrained and snapshot.may_not_list(BINDINGS):
+        return _TOPOLOGY_UNKNOWN
+    return found.message if found.unavailable is not False else ""
+
+
+def _verdict(snapshot: Snapshot, prediction: "Prediction", gangs: Sequence[FitGang]) -> Verdict:
+    choice, topology = prediction.choice, prediction.topology
+    no_records, no_bindings = map(snapshot.may_not_list, (BACKENDS, BINDINGS))
+    waits = no_records or choice.reason == names.REASON_BACKEND_UNAVAILABLE
+    if prediction.refusal or (topology.blocks_gangs and not no_bindings):
         return Verdict.MANUAL_ACTION
+    if not (choice.ok or waits):
+        return Verdict.MANUAL_ACTION
+    waits = waits or (no_bindings and topology.is_constrained)
     if any(gang.fits_empty_cluster is False for gang in gangs):
         return Verdict.MANUAL_ACTION
     return Verdict.WAITING if waits or any(not gang.fits for gang in gangs) else Verdict.FINE
@@ -199,9 +219,11 @@ def _set_lines(one: FitSet) -> list[Line]:
             lines.append(Line(f"  ✗ {one.admission_message}", Verdict.MANUAL_ACTION))
         case _:
             lines.append(Line("  ✓ admission: accepted by the API server"))
-    lines.append(Line(f"  {'✓' if one.backend_usable else '✗'} {one.backend_message}"))
+    mark = "·" if one.backend_usable is None else "✓" if one.backend_usable else "✗"
+    lines.append(Line(f"  {mark} {one.backend_message}"))
     if one.topology_message:
-        lines.append(Line(f"  ✗ topology: {one.topology_message}"))
+        mark = "·" if one.topology_message == _TOPOLOGY_UNKNOWN else "✗"
+        lines.append(Line(f"  {mark} topology: {one.topology_message}"))
     for gang in one.gangs:
         lines += _gang_lines(gang)
     return lines

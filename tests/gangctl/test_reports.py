@@ -57,6 +57,24 @@ def test_a_set_of_groves_own_operator_counts_by_its_replicas() -> None:
 def test_gpus_are_unknown_if_pods_cannot_be_read() -> None:
     report = status_report(snapshot(pods=[], unread={"pods": "forbidden"}))
     assert {row.gpus for row in report.sets} == {"unknown"}
+    shown = plain(status_view(report, all_namespaces=False)).splitlines()
+    assert shown[1].split()[:4] == ["training", "0/1", "unknown", "unknown"]
+    assert shown[-1] == "pods: forbidden"
+
+
+def test_a_namespace_without_sets_is_named_and_others_may_have_some() -> None:
+    empty = status_report(snapshot(sets=[]))
+    assert plain(status_view(empty, all_namespaces=False, namespace="team")) == (
+        "No PodCliqueSets found in namespace team. List those of all namespaces:"
+        " kubectl gang status -A\n"
+    )
+    assert plain(status_view(empty, all_namespaces=True)) == "No PodCliqueSets found.\n"
+
+
+def test_the_count_of_replicas_is_not_shown_twice() -> None:
+    ready = conditions(Ready=("PodsNotScheduled", "0/1 replicas available; gang training-0: why"))
+    report = status_report(snapshot(sets=[a_set("training", ready, 0)]))
+    assert plain(status_view(report, all_namespaces=False)).endswith("   gang training-0: why\n")
 
 
 def test_why_shows_stages_numbers_remedy_and_who_is_in_the_way() -> None:
