@@ -88,6 +88,7 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
     ready = condition(item, names.CONDITION_READY)
     wanted, available = counts(item)
     is_quiet = verdict is Verdict.FINE and ready.get("reason") != names.CONDITION_COMPLETED
+    message = "" if is_quiet else ready.get("message") or _of_gangs(snapshot, gangs)
     is_unknown = "pods" in snapshot.unread and not snapshot.pods
     return SetRow(
         *key,
@@ -101,7 +102,8 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
         queue_of(item.metadata.labels, item.metadata.annotations),
         "" if verdict is Verdict.FINE else _since(item),
         ready.get("reason", ""),
-        "" if is_quiet else ready.get("message") or _of_gangs(snapshot, gangs),
+        # The row has these numbers already.
+        message.removeprefix(f"{available}/{wanted} replicas available; "),
     )
 
 
@@ -168,6 +170,5 @@ def _cells(row: SetRow, waited: str) -> Sequence[str]:
         ",".join(row.backends) or "-",
         row.queue or "-",
         waited or "-",
-        # The column READY has these numbers.
-        row.message.removeprefix(f"{row.available}/{row.replicas} replicas available; ") or "-",
+        row.message or "-",
     )
