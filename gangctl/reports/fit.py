@@ -104,25 +104,31 @@ def _fit(
     if capacity is not None:
         own = _without_own(snapshot, capacity, namespace, name)
     gangs, left = _gangs(snapshot, prediction, own)
+    unknown = _why_unknown(snapshot, metadata.get("annotations") or {})
+    choice = prediction.choice
     report = FitSet(
         namespace,
         name,
-        _verdict(snapshot, prediction, gangs),
+        _verdict(snapshot, prediction, gangs, is_known=not unknown),
         "Unknown" if admission.unknown else "Accepted",
         prediction.refusal or admission.unknown,
-        *_backend(snapshot, prediction),
+        "" if unknown else choice.backend or "",
+        None if unknown else choice.ok,
+        f"backend: unknown, {unknown}" if unknown else choice.message,
         topology_message=_topology(snapshot, prediction),
         gangs=gangs,
     )
     return report, left
 
 
-def _backend(snapshot: Snapshot, prediction: "Prediction") -> tuple[str, bool | None, str]:
-    """Return the name of the backend, whether it can have the gangs, and why."""
+def _why_unknown(snapshot: Snapshot, annotations: Mapping[str, str]) -> str:
+    """Return why the backend cannot be predicted; empty if it can."""
+    policy = annotations.get(names.ANNOTATION_PLACEMENT_POLICY)
+    if policy and not annotations.get(names.ANNOTATION_SCHEDULER_BACKEND):
+        return f"because PlacementPolicy {policy} chooses it for each gang that is created"
     if snapshot.may_not_list(BACKENDS):
-        return "", None, "backend: unknown, because you may not list SchedulerBackends"
-    choice = prediction.choice
-    return choice.backend or "", choice.ok, choice.message
+        return "because you may not list SchedulerBackends"
+    return ""
 
 
 def _topology(snapshot: Snapshot, prediction: "Prediction") -> str:
@@ -133,16 +139,19 @@ def _topology(snapshot: Snapshot, prediction: "Prediction") -> str:
     return found.message if found.unavailable is not False else ""
 
 
-def _verdict(snapshot: Snapshot, prediction: "Prediction", gangs: Sequence[FitGang]) -> Verdict:
+def _verdict(
+    snapshot: Snapshot, prediction: "Prediction", gangs: Sequence[FitGang], *, is_known: bool
+) -> Verdict:
     choice, topology = prediction.choice, prediction.topology
-    no_records, no_bindings = map(snapshot.may_not_list, (BACKENDS, BINDINGS))
-    waits = no_records or choice.reason == names.REASON_BACKEND_UNAVAILABLE
+    no_bindings = snapshot.may_not_list(BINDINGS)
+    waits = not is_known or choice.reason == names.REASON_BACKEND_UNAVAILABLE
     if prediction.refusal or (topology.blocks_gangs and not no_bindings):
         return Verdict.MANUAL_ACTION
     if not (choice.ok or waits):
         return Verdict.MANUAL_ACTION
     waits = waits or (no_bindings and topology.is_constrained)
-    if any(gang.fits_empty_cluster is False for gang in gangs):
+    # A policy may place a gang outside of this cluster.
+    if is_known and any(gang.fits_empty_cluster is False for gang in gangs):
         return Verdict.MANUAL_ACTION
     return Verdict.WAITING if waits or any(not gang.fits for gang in gangs) else Verdict.FINE
 

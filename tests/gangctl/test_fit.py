@@ -167,3 +167,14 @@ def test_backends_and_bindings_that_may_not_be_read_are_unknown_and_not_missing(
     # A cluster that does not serve the kind has no backend for certain.
     absent = cluster(backends=[], unread=unread, unserved=frozenset(unread))
     assert fit(manifest, absent).verdict is Verdict.MANUAL_ACTION
+
+
+def test_a_placement_policy_chooses_the_backend_so_it_is_not_predicted() -> None:
+    manifest = a_set(clique("a", 9, 8))
+    manifest["metadata"]["annotations"] = {"grove.io/placement-policy": "cheap"}
+    report = fit(manifest)
+    # What does not fit in this cluster may fit elsewhere.
+    assert report.verdict is Verdict.WAITING
+    assert "· backend: unknown, because PlacementPolicy cheap chooses it" in plain(fit_view(report))
+    manifest["metadata"]["annotations"]["grove.io/scheduler-backend"] = "default"
+    assert fit(manifest).sets[0].backend == "default"
