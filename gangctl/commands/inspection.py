@@ -21,6 +21,7 @@ from gangctl.commands.session import (
     read_once,
     show,
     until_interrupted,
+    warn_of_unread,
 )
 from gangctl.reading import Part, Target, connected
 from gangctl.rendering import OutputFormat
@@ -80,7 +81,9 @@ def why(
     it needs, and the next command.
     """
     target = Target(kubeconfig, context, namespace)
-    report = why_report(read_once(target, _WHY), target.home, name)
+    snapshot = read_once(target, _WHY)
+    warn_of_unread(snapshot)
+    report = why_report(snapshot, target.home, name)
     if report is None:
         not_found(target, name, "PodCliqueSet, PodGang or pod")
     finish(report, output, lambda: why_view(report), report.verdict)
@@ -98,7 +101,9 @@ def tree(
     Its gangs, cliques and pods, and the objects of the scheduler, each with its state.
     """
     target = Target(kubeconfig, context, namespace)
-    report = tree_report(read_once(target, _TREE), target.home, name)
+    snapshot = read_once(target, _TREE)
+    warn_of_unread(snapshot)
+    report = tree_report(snapshot, target.home, name)
     if report is None:
         not_found(target, name, "PodCliqueSet")
     finish(report, output, lambda: tree_view(report), report.verdict)

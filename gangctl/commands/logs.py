@@ -39,6 +39,7 @@ from gangctl.reports.view import Verdict
 from gangctl.snapshot import ListedPod, Snapshot
 from shared_api import durations, names
 from shared_api.kube.codec import LooseObject
+from shared_api.kube.resources import PODS
 
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
@@ -76,6 +77,8 @@ def logs(
     target = Target(kubeconfig, context, namespace)
     options = LogOptions(container, tail, _seconds(since), previous, timestamps)
     snapshot = read_once(target, frozenset({Part.CLIQUES}))
+    if snapshot.may_not_list(PODS):
+        fail(snapshot.unread[PODS.plural])
     chosen = _podcliques(snapshot, target, name, clique)
 
     def wanted(pod: ListedPod) -> bool:

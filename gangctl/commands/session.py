@@ -17,8 +17,9 @@ from gangctl.commands.completion import complete_set
 from gangctl.reading import Part, Target, connected, read
 from gangctl.rendering import OutputFormat, encoded, plain
 from gangctl.reports.view import Verdict, View
-from gangctl.snapshot import Snapshot
+from gangctl.snapshot import CLIQUES, GANGS, Snapshot
 from shared_api.kube.errors import KubeError, TransportError, Unauthorized
+from shared_api.kube.resources import PODS
 
 T = TypeVar("T")
 
@@ -79,6 +80,17 @@ def read_once(target: Target, parts: frozenset[Part], *, needs_sets: bool = True
             return await read(client, target, parts, needs_sets=needs_sets)
 
     return wait_for(target, once())
+
+
+def warn_of_unread(snapshot: Snapshot) -> None:
+    """Print which parts of a set the user may not list: without them counts are too low."""
+    for resource in (GANGS, CLIQUES, PODS):
+        is_partial = resource is PODS and snapshot.pods
+        if snapshot.may_not_list(resource) and not is_partial:
+            sys.stderr.write(
+                f"warning: what follows is without {resource.plural}:"
+                f" {snapshot.unread[resource.plural]}\n"
+            )
 
 
 def not_found(target: Target, name: str, kinds: str) -> NoReturn:

@@ -126,6 +126,15 @@ def test_why_names_the_container_that_fails_and_the_logs_of_its_last_run() -> No
     assert "Next: kubectl gang logs training -n default --previous" in text
 
 
+def test_an_image_that_cannot_be_pulled_leads_to_the_events_of_a_pod() -> None:
+    message = "0/12 pods ready; 12 in ImagePullBackOff: image app:1, container main, pod w-0"
+    stuck = conditions(*PASSED, "Scheduled", Ready=("PodsNotReady", message))
+    text, verdict = why(snapshot(gangs=[a_gang("training", 12, "Starting", stuck)]))
+    assert verdict is Verdict.WAITING
+    assert f"  {message}\n" in text
+    assert "Next: kubectl -n default describe pod w-0" in text
+
+
 def test_why_names_no_free_capacity_that_was_not_read() -> None:
     text, _ = why(snapshot(nodes=[], unread={"nodes": "forbidden"}))
     assert "Needs 48 nvidia.com/gpu (12 pods x 4). Free: unknown" in text

@@ -100,3 +100,31 @@ async def test_in_a_cluster_without_our_kinds_the_command_that_installs_them_is_
         assert done.code == 3
         assert "does not serve podcliquesets.grove.io" in done.err
         assert "kubectl apply --server-side -k deploy/core" in done.err
+
+
+async def test_what_may_not_be_listed_is_not_counted_as_nothing(
+    stage: Stage, developer: Path, tmp_path: Path
+) -> None:
+    await stage.person.create(pcs("seen", clique("a", 2)))
+    await stage.until_ready("seen", 2)
+    run, namespace = stage.cluster.kubectl, stage.person.namespace
+    scope = f"--namespace={namespace}"
+    kinds = "podcliquesets.grove.io,podgangs.scheduler.grove.io,podcliques.grove.io"
+    run("create", "role", "no-pods", "--verb=get,list,watch", f"--resource={kinds}", scope)
+    run("create", "serviceaccount", "no-pods", scope)
+    run(
+        *("create", "rolebinding", "no-pods", "--role=no-pods"),
+        *(f"--serviceaccount={namespace}:no-pods", scope),
+    )
+    token = run("create", "token", "no-pods", scope).stdout.strip()
+    file = changed_kubeconfig(stage, tmp_path / "kubeconfig", user={"token": token})
+    gang = Program(file, namespace)
+    for verb in (["why", "seen"], ["tree", "seen"]):
+        done = await gang.run(*verb)
+        assert done.err.startswith("warning: what follows is without pods: 403"), verb
+    status = await gang.run("status")
+    assert status.out.splitlines()[1].split()[:4] == ["seen", "1/1", "unknown", "unknown"]
+    assert "pods: 403 Forbidden" in status.out
+    logs = await gang.run("logs", "seen")
+    assert logs.code == 3
+    await stage.remove("seen")
