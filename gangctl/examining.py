@@ -12,7 +12,7 @@ import msgspec
 
 from gangctl.reports.doctor import ServerAnswers
 from shared_api.kube.client import Client
-from shared_api.kube.errors import ApiError, KubeError
+from shared_api.kube.errors import ApiError, Forbidden, KubeError
 from shared_api.kube.resources import Resource
 
 _REVIEWS = Resource(
@@ -93,9 +93,13 @@ async def _gates(client: Client) -> Mapping[str, bool] | None:
     return {name.decode(): value == b"1" for name, value in _GATE.findall(body)}
 
 
-async def _kinds(client: Client) -> dict[str, frozenset[str]]:
-    """Return the kinds of the API groups that gangs need, by API version."""
-    groups = msgspec.json.decode(await client.raw("/apis"), type=_Groups).groups
+async def _kinds(client: Client) -> dict[str, frozenset[str]] | None:
+    """Return the kinds of the API groups that gangs need, by API version; None if forbidden."""
+    try:
+        body = await client.raw("/apis")
+    except Forbidden:
+        return None
+    groups = msgspec.json.decode(body, type=_Groups).groups
     versions = [
         version.group_version
         for group in groups

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gangctl.reading import CommandTarget
+from gangctl.reading import CommandTarget, NotServedError
 from gangctl.reports.rollout import ListedRevision
 from gangctl.snapshot import SETS, ListedPod
 from shared_api import names
@@ -25,7 +25,10 @@ async def read_set(client: Client, target: CommandTarget, name: str) -> LooseObj
     """Return a set; None if it does not exist."""
     try:
         return await client.get(SETS, name, target.home, into=LooseObject)
-    except NotFound:
+    except NotFound as error:
+        # The server answers in words about an object, and without any about a kind.
+        if not error.reason:
+            raise NotServedError(SETS) from error
         return None
 
 

@@ -34,7 +34,7 @@ from shared_api.capacity.nodes import ListedNode
 from shared_api.kube.access import from_environment, from_kubeconfig
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject
-from shared_api.kube.errors import Forbidden, KubeError, NotFound
+from shared_api.kube.errors import ConfigError, Forbidden, KubeError, NotFound
 from shared_api.kube.resources import DEPLOYMENTS, HPAS, LEASES, NODES, PODS, Resource
 from shared_api.runtime.clock import SYSTEM, Clock
 
@@ -44,6 +44,8 @@ USER_AGENT = "kubectl-gang"
 # Larger pages than a controller uses: the user waits for the last one.
 _PAGE = 2500
 _SCHEDULING = "scheduling."
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+_NAME_ONE = "Name one with --kubeconfig or in $KUBECONFIG"
 
 
 class Part(StrEnum):
@@ -86,12 +88,20 @@ class CommandTarget:
         """Return the name of the context, for people; empty if no kubeconfig names one."""
         return self.context or _current_context(self._paths())
 
+    @property
+    def server(self) -> str:
+        """Return the address of the API server, for people; empty if no kubeconfig names one."""
+        return _server_of(self._paths(), self.shown_context)
+
     def client(self) -> Client:
-        """Return a client that is not open yet."""
-        if self.kubeconfig is None and "KUBECONFIG" not in os.environ and self.context is None:
+        """Return a client that is not open yet; raise if there is no kubeconfig or no such context."""
+        names_none = self.kubeconfig is None and self.context is None
+        if names_none and "KUBECONFIG" not in os.environ and _IN_CLUSTER in os.environ:
             return Client(from_environment(), user_agent=USER_AGENT)
-        paths = os.pathsep.join(map(str, self._paths()))
-        return Client(from_kubeconfig(paths, self.context), user_agent=USER_AGENT)
+        paths = self._paths()
+        _ensure_configured(paths, self.context)
+        found = os.pathsep.join(map(str, paths))
+        return Client(from_kubeconfig(found, self.context), user_agent=USER_AGENT)
 
     def _paths(self) -> list[Path]:
         named = self.kubeconfig or os.environ.get("KUBECONFIG")
@@ -117,6 +127,35 @@ def _current_context(paths: Sequence[Path]) -> str:
         if content.get("current-context"):
             return str(content["current-context"])
     return ""
+
+
+def _server_of(paths: Sequence[Path], context: str) -> str:
+    contexts: dict[str, str] = {}
+    servers: dict[str, str] = {}
+    for content in _kubeconfigs(paths):
+        with contextlib.suppress(AttributeError, LookupError, TypeError):
+            for entry in content.get("contexts") or ():
+                contexts.setdefault(entry["name"], entry["context"]["cluster"])
+            for entry in content.get("clusters") or ():
+                servers.setdefault(entry["name"], entry["cluster"]["server"])
+    return servers.get(contexts.get(context, ""), "")
+
+
+def _ensure_configured(paths: Sequence[Path], context: str | None) -> None:
+    """Raise if no file exists, or none has the context: the library's errors name no remedy."""
+    listed = ", ".join(map(str, paths))
+    if not any(path.exists() for path in paths):
+        raise ConfigError(f"no kubeconfig: {listed} does not exist. {_NAME_ONE}")
+    if context is None:
+        return
+    known: list[str] = []
+    for content in _kubeconfigs(paths):
+        with contextlib.suppress(AttributeError, LookupError, TypeError):
+            known += [entry["name"] for entry in content.get("contexts") or ()]
+    if context not in known:
+        raise ConfigError(
+            f"no context {context} in {listed}. Contexts: {', '.join(known) or 'none'}"
+        )
 
 
 def _kubeconfigs(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
@@ -145,6 +184,16 @@ async def read(
     return await _Reader(client, target.scope).read(parts, target.clock, needs_sets=needs_sets)
 
 
+class NotServedError(KubeError):
+    """The cluster does not know a kind of the product."""
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(
+            f"this cluster does not serve {resource}. Install the CRDs and core:"
+            " kubectl apply --server-side -k deploy/core. What else is missing: kubectl gang doctor"
+        )
+
+
 _Call = Callable[[], Coroutine[Any, Any, Any]]
 
 
@@ -153,6 +202,7 @@ class _Reader:
         self._client = client
         self._scope = scope
         self._unread: dict[str, str] = {}
+        self._unserved: set[str] = set()
 
     async def read(self, parts: frozenset[Part], clock: Clock, *, needs_sets: bool) -> Snapshot:
         """Start all lists at once, and wait for them."""
@@ -183,16 +233,27 @@ class _Reader:
             sets = group.create_task(listing)
             tasks = {name: group.create_task(call()) for name, call in wanted.items()}
         found = {name: task.result() for name, task in tasks.items()}
-        return Snapshot(clock.utc(), sets=sets.result(), unread=self._unread, **found)
+        return Snapshot(
+            clock.utc(),
+            sets=sets.result(),
+            unread=self._unread,
+            unserved=frozenset(self._unserved),
+            **found,
+        )
 
     async def _required(self, resource: Resource) -> list[LooseObject]:
-        return await self._all(resource, LooseObject, self._scope)
+        try:
+            return await self._all(resource, LooseObject, self._scope)
+        except NotFound as error:
+            raise NotServedError(resource) from error
 
     async def _list(self, resource: Resource, into: type[T], scope: str | None = None) -> list[T]:
         try:
             return await self._all(resource, into, scope)
         except (Forbidden, NotFound) as error:
             self._unread[resource.plural] = str(error)
+            if isinstance(error, NotFound):
+                self._unserved.add(resource.plural)
             return []
 
     async def _all(self, resource: Resource, into: type[T], scope: str | None) -> list[T]:

@@ -150,6 +150,12 @@ class Snapshot:
     server_version: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kinds that were not read in full, by plural, each with the reason."""
+    unserved: frozenset[str] = frozenset()
+    """Those of them that the cluster does not serve."""
+
+    def may_not_list(self, resource: Resource) -> bool:
+        """Return whether the user lacks the right to list a kind in full."""
+        return resource.plural in self.unread and resource.plural not in self.unserved
 
     @functools.cached_property
     def pods_of_gang(self) -> Mapping[tuple[str, str], list[ListedPod]]:

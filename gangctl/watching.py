@@ -1,8 +1,8 @@
 """Follows sets, gangs and pods by watches, and calls back with a new `Snapshot` when they change.
 
 It owns the caches of a verb that stays open. Kinds that the user may not list are read as absent,
-as in `reading`. Changes that come together cause one call; without changes there is one call per
-interval as well, because ages grow.
+as in `reading`. Changes that come together cause one call; without changes there is one call every
+ten intervals, because ages grow. While a watch is broken, the snapshot names it in `unread`: what it shows is old.
 """
 
 import asyncio
@@ -32,6 +32,7 @@ async def follow(
     unread = (await read(client, target, frozenset())).unread
     changed = asyncio.Event()
     caches: dict[str, Cache[Any]] = {}
+    reflectors: dict[str, Reflector[Any]] = {}
     async with asyncio.TaskGroup() as group:
         for name, (resource, into) in _KINDS.items():
             cache: Cache[Any] = Cache()
@@ -39,11 +40,25 @@ async def follow(
             if resource.plural not in unread:
                 cache.subscribe(lambda _, __: changed.set())
                 source: Source[Any] = Source(resource, into, target.scope)
-                group.create_task(cache.run(Reflector(client, source)))
+                reflectors[resource.plural] = Reflector(client, source)
+                group.create_task(cache.run(reflectors[resource.plural]))
                 await cache.wait_synced()
         while True:
             sets, gangs, pods = (list(caches[name]) for name in _KINDS)
-            show(Snapshot(target.clock.utc(), sets=sets, gangs=gangs, pods=pods, unread=unread))
+            broken = {
+                plural: f"the connection is lost, and what is shown is old: {found.last_error}"
+                for plural, found in reflectors.items()
+                if found.last_error is not None
+            }
+            show(
+                Snapshot(
+                    target.clock.utc(),
+                    sets=sets,
+                    gangs=gangs,
+                    pods=pods,
+                    unread={**unread, **broken},
+                )
+            )
             changed.clear()
             await asyncio.sleep(interval)
             with contextlib.suppress(TimeoutError):

@@ -7,6 +7,8 @@ rest comes from the pods. While members are missing or gated, KAI does not try t
 messages about it are not repeated.
 """
 
+from collections.abc import Sequence
+
 from backend_controllers.contract.declaration import Facts, Report
 from backend_controllers.contract.pod_counts import group_of, members_are_ungated
 from backend_controllers.contract.requested_values import requested_values
@@ -27,6 +29,8 @@ from shared_api.kube.pods import Pod
 
 PODGROUPER_CLASH = "PodGrouperClash"
 EARLIER_GANG = names.REASON_PODS_OF_EARLIER_GANG
+_NAMED = 8
+"""Pods whose names fit in a condition, with the rest of the message."""
 
 
 def mirror(installation: KaiInstallation, gang: ObservedPodGang, facts: Facts) -> Report:
@@ -68,8 +72,8 @@ def _why_unscheduled(
     earlier = tuple(pods_of_earlier_gang(gang, facts.pods))
     if stuck := _stuck_pods(gang, facts.pods, earlier):
         return EARLIER_GANG, (
-            "KAI never schedules pods that were created for an earlier gang of this name. Delete"
-            f" them to recreate them: {', '.join(stuck)}"
+            "KAI never schedules pods that were created for an earlier gang of this name."
+            f" {_deletion(gang, stuck)}"
         )
     if not members_are_ungated(gang, facts.pods):
         return "", ""
@@ -158,6 +162,19 @@ def _announced_eviction(gang: ObservedPodGang, pods: tuple[Pod, ...]) -> str:
         if target is not None and group_of(pod) in hit:
             return f"pod {pod.metadata.name} is being evicted: {target.message or target.reason}"
     return ""
+
+
+def _deletion(gang: ObservedPodGang, pods: Sequence[str]) -> str:
+    """Return how to delete these pods; so many that a condition has no place for them, by a command.
+
+    The command also deletes unbound pods of this gang, which are recreated and lose nothing.
+    """
+    if len(pods) <= _NAMED:
+        return f"Delete them to recreate them: {', '.join(pods)}"
+    return (
+        f"Delete the unbound pods of the gang to recreate them: kubectl -n {gang.metadata.namespace}"
+        f" delete pods -l {names.LABEL_PODGANG}={gang.metadata.name} --field-selector=spec.nodeName="
+    )
 
 
 def _stuck_pods(

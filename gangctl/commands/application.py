@@ -65,7 +65,12 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = Verdict.FINE
     except typer.TyperException as error:
         # The library's own code for wrong arguments is 2, which means manual action here.
-        sys.stderr.write(f"error: {error.format_message()}\nSee: {program} --help\n")
+        message = error.format_message()
+        # Without a verb, the message is the help.
+        is_help = message.startswith("Usage: ")
+        sys.stderr.write(
+            f"{message}\n" if is_help else f"error: {message}\nSee: {program} --help\n"
+        )
         code = Verdict.ERROR
     except Exception:  # noqa: BLE001 - the code of the interpreter is 1, which means waiting here
         traceback.print_exc()

@@ -63,7 +63,7 @@ def rollout_status(
     progress deadline.
     """
     target = CommandTarget(kubeconfig, context, namespace)
-    report = wait_for(_followed(target, name, timeout) if watch else _rollout(target, name))
+    report = wait_for(target, _followed(target, name, timeout) if watch else _rollout(target, name))
     if report is None:
         not_found(target, name, "PodCliqueSet")
     finish(report, output, lambda: rollout_view(report), report.verdict)
@@ -92,7 +92,7 @@ def rollout_restart(
     the set again from a file: removing it is another change of the templates.
     """
     target = CommandTarget(kubeconfig, context, namespace)
-    report = wait_for(_restart(target, name, cliques or ()))
+    report = wait_for(target, _restart(target, name, cliques or ()))
     finish(report, output, lambda: change_view(report), Verdict.FINE)
 
 
@@ -116,7 +116,7 @@ def rollout_undo(
     Sizes, minimums and topology constraints stay as they are.
     """
     target = CommandTarget(kubeconfig, context, namespace)
-    report = wait_for(_undo(target, name, to_revision))
+    report = wait_for(target, _undo(target, name, to_revision))
     finish(report, output, lambda: change_view(report), Verdict.FINE)
 
 
@@ -168,7 +168,7 @@ def scale(
             return report
 
     try:
-        report = wait_for(work())
+        report = wait_for(target, work())
     except ScaleError as error:
         fail(f"{error}.")
     finish(report, output, lambda: scale_view(report), Verdict.FINE)
@@ -197,6 +197,10 @@ async def _followed(target: CommandTarget, name: str, seconds: float) -> Rollout
             sys.stderr.write(f"{name}: {last}\n")
         return report.verdict is not Verdict.WAITING
 
+    # A watch tries again for ever: what prevents the first answer is an error.
+    found = await _rollout(target, name)
+    if found is None or found.verdict is not Verdict.WAITING:
+        return found
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds or None), connected(target) as client:
             await follow_set(client, target, name, is_done)

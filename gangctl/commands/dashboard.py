@@ -55,8 +55,9 @@ def dashboard(
         if browser:
             await asyncio.to_thread(webbrowser.open, url)
 
+    target = CommandTarget(kubeconfig, context, namespace)
     try:
-        wait_for(serve(CommandTarget(kubeconfig, context, namespace), port, announce))
+        wait_for(target, serve(target, port, announce))
     except KeyboardInterrupt:
         raise typer.Exit from None
     except OSError as error:

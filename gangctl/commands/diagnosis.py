@@ -47,7 +47,7 @@ def doctor(
         async with connected(target) as client:
             return (await _examined(client, target))[1]
 
-    report = wait_for(work())
+    report = wait_for(target, work())
     finish(report, output, lambda: doctor_view(report), report.verdict)
 
 
@@ -83,7 +83,7 @@ def bundle(
             await collect(client, target, found)
         return found
 
-    collected = wait_for(work())
+    collected = wait_for(target, work())
     try:
         written = collected.write(path)
     except OSError as error:

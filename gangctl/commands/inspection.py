@@ -15,19 +15,23 @@ from gangctl.commands.session import (
     Namespace,
     Output,
     SetName,
+    fail,
     finish,
     not_found,
     read_once,
     show,
     until_interrupted,
+    warn_of_unread,
 )
 from gangctl.reading import CommandTarget, Part, connected
 from gangctl.rendering import OutputFormat
 from gangctl.reports.backends import backends_report, backends_view
+from gangctl.reports.doctor import ASK_FOR_VIEW
 from gangctl.reports.status import StatusReport, status_report, status_view
 from gangctl.reports.tree import tree_report, tree_view
+from gangctl.reports.view import View
 from gangctl.reports.why import why_report, why_view
-from gangctl.snapshot import Snapshot
+from gangctl.snapshot import BACKENDS, Snapshot
 
 _WHY = frozenset({Part.CLIQUES, Part.BACKENDS, Part.CAPACITY, Part.VERSIONS})
 _TREE = frozenset({Part.BACKENDS, Part.SCHEDULER_OBJECTS})
@@ -53,12 +57,10 @@ def status(
     """
     target = CommandTarget(kubeconfig, context, namespace, all_namespaces)
     if watch:
-        until_interrupted(_watch(target, interval, output))
+        until_interrupted(target, _watch(target, interval, output))
         return
     report = status_report(read_once(target, frozenset()))
-    finish(
-        report, output, lambda: status_view(report, all_namespaces=all_namespaces), report.verdict
-    )
+    finish(report, output, lambda: _status_view(target, report), report.verdict)
 
 
 def why(
@@ -79,7 +81,9 @@ def why(
     it needs, and the next command.
     """
     target = CommandTarget(kubeconfig, context, namespace)
-    report = why_report(read_once(target, _WHY), target.home, name)
+    snapshot = read_once(target, _WHY)
+    warn_of_unread(snapshot)
+    report = why_report(snapshot, target.home, name)
     if report is None:
         not_found(target, name, "PodCliqueSet, PodGang or pod")
     finish(report, output, lambda: why_view(report), report.verdict)
@@ -97,7 +101,9 @@ def tree(
     Its gangs, cliques and pods, and the objects of the scheduler, each with its state.
     """
     target = CommandTarget(kubeconfig, context, namespace)
-    report = tree_report(read_once(target, _TREE), target.home, name)
+    snapshot = read_once(target, _TREE)
+    warn_of_unread(snapshot)
+    report = tree_report(snapshot, target.home, name)
     if report is None:
         not_found(target, name, "PodCliqueSet")
     finish(report, output, lambda: tree_view(report), report.verdict)
@@ -114,8 +120,16 @@ def backends(
     number of gangs, what is missing, and its capabilities.
     """
     target = CommandTarget(kubeconfig, context, all_namespaces=True)
-    report = backends_report(read_once(target, frozenset({Part.BACKENDS, Part.VERSIONS})))
+    snapshot = read_once(target, frozenset({Part.BACKENDS, Part.VERSIONS}), needs_sets=False)
+    if snapshot.may_not_list(BACKENDS):
+        fail(f"{snapshot.unread[BACKENDS.plural]}. {ASK_FOR_VIEW}")
+    report = backends_report(snapshot)
     finish(report, output, lambda: backends_view(report), report.verdict)
+
+
+def _status_view(target: CommandTarget, report: StatusReport) -> View:
+    everywhere = target.all_namespaces
+    return status_view(report, all_namespaces=everywhere, namespace=target.home)
 
 
 async def _watch(target: CommandTarget, interval: float, output: OutputFormat) -> None:
@@ -125,7 +139,6 @@ async def _watch(target: CommandTarget, interval: float, output: OutputFormat) -
     from gangctl.watching import follow
 
     console = Console()
-    everywhere = target.all_namespaces
     last: StatusReport | None = None
     with Live(console=console, auto_refresh=False) as live:
 
@@ -133,10 +146,10 @@ async def _watch(target: CommandTarget, interval: float, output: OutputFormat) -
             nonlocal last
             report = status_report(snapshot)
             if console.is_terminal and output is OutputFormat.TEXT:
-                table = status_view(report, all_namespaces=everywhere)
-                live.update(renderable(table), refresh=True)
-            elif last is None or report.sets != last.sets:
-                show(report, output, lambda: status_view(report, all_namespaces=everywhere))
+                table = _status_view(target, report)
+                live.update(renderable(table, console.width), refresh=True)
+            elif last is None or (report.sets, report.unread) != (last.sets, last.unread):
+                show(report, output, lambda: _status_view(target, report))
             last = report
 
         async with connected(target) as client:

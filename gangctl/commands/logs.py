@@ -39,6 +39,7 @@ from gangctl.reports.view import Verdict
 from gangctl.snapshot import ListedPod, Snapshot
 from shared_api import durations, names
 from shared_api.kube.codec import LooseObject
+from shared_api.kube.resources import PODS
 
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
@@ -76,6 +77,8 @@ def logs(
     target = CommandTarget(kubeconfig, context, namespace)
     options = LogSelection(container, tail, _seconds(since), previous, timestamps)
     snapshot = read_once(target, frozenset({Part.CLIQUES}))
+    if snapshot.may_not_list(PODS):
+        fail(snapshot.unread[PODS.plural])
     chosen = _podcliques(snapshot, target, name, clique)
 
     def wanted(pod: ListedPod) -> bool:
@@ -84,11 +87,11 @@ def logs(
     pods = [p for p in snapshot.pods_of_set.get((target.home, name), ()) if wanted(p)]
     printer = _Printer(output)
     if follow:
-        until_interrupted(_follow(target, name, wanted, options, printer))
+        until_interrupted(target, _follow(target, name, wanted, options, printer))
         return
     streams = list(itertools.chain.from_iterable(streams_of(pod, container) for pod in pods))
     silent = [pod for pod in pods if not any(streams_of(pod, container))]
-    wait_for(_read(target, streams, options, printer))
+    wait_for(target, _read(target, streams, options, printer))
     if silent:
         listed = ", ".join(f"{pod.metadata.name} ({pod.state})" for pod in silent[:5])
         more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""

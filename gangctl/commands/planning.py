@@ -22,9 +22,15 @@ from gangctl.commands.session import (
 from gangctl.reading import CommandTarget, Part, connected, read
 from gangctl.rendering import OutputFormat
 from gangctl.reports.fit import FitReport, fit_report, fit_view
-from gangctl.reports.topology import UnknownLevelError, topology_report, topology_view
+from gangctl.reports.topology import (
+    UnknownLevelError,
+    UnknownResourceError,
+    topology_report,
+    topology_view,
+)
 from gangctl.snapshot import SETS
 from gangctl.writing import dry_run
+from shared_api.kube.resources import NODES, PODS
 
 _CAPACITY = frozenset({Part.CAPACITY, Part.BINDINGS})
 _FIT = _CAPACITY | {Part.BACKENDS}
@@ -50,12 +56,14 @@ def topology(
 
     For each domain: how much gangs use, how much other pods use, and how much is free.
     """
-    snapshot = read_once(CommandTarget(kubeconfig, context, all_namespaces=True), _CAPACITY)
+    target = CommandTarget(kubeconfig, context, all_namespaces=True)
+    snapshot = read_once(target, _CAPACITY, needs_sets=False)
     if not snapshot.capacity_is_known:
-        fail(f"Capacity is unknown: {'; '.join(snapshot.unread.values())}")
+        causes = (snapshot.unread.get(kind.plural) for kind in (NODES, PODS))
+        fail(f"Capacity is unknown: {'; '.join(filter(None, causes))}")
     try:
         report = topology_report(snapshot, level, resource)
-    except UnknownLevelError as error:
+    except (UnknownLevelError, UnknownResourceError) as error:
         fail(str(error))
     finish(report, output, lambda: topology_view(report), report.verdict)
 
@@ -79,7 +87,7 @@ def fit(
     """
     target = CommandTarget(kubeconfig, context, namespace)
     manifests = _sets_of(file, target.home)
-    report = wait_for(_fit(target, manifests, default_backend))
+    report = wait_for(target, _fit(target, manifests, default_backend))
     finish(report, output, lambda: fit_view(report), report.verdict)
 
 
@@ -89,7 +97,7 @@ async def _fit(
     everywhere = CommandTarget(target.kubeconfig, target.context, all_namespaces=True)
     async with connected(target) as client:
         admissions = [await dry_run(client, manifest) for manifest in manifests]
-        snapshot = await read(client, everywhere, _FIT)
+        snapshot = await read(client, everywhere, _FIT, needs_sets=False)
     return fit_report(snapshot, admissions, default)
 
 

@@ -17,8 +17,9 @@ from gangctl.commands.completion import complete_set
 from gangctl.reading import CommandTarget, Part, connected, read
 from gangctl.rendering import OutputFormat, encoded, plain
 from gangctl.reports.view import Verdict, View
-from gangctl.snapshot import Snapshot
-from shared_api.kube.errors import KubeError
+from gangctl.snapshot import CLIQUES, GANGS, Snapshot
+from shared_api.kube.errors import KubeError, TransportError, Unauthorized
+from shared_api.kube.resources import PODS
 
 T = TypeVar("T")
 
@@ -42,28 +43,56 @@ Kubeconfig = Annotated[
 Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
+def wait_for(target: CommandTarget, work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine; an error of the API ends the program with code 3."""
     try:
         return asyncio.run(work)
     except* KubeError as errors:
-        fail(str(_first(errors)))
+        fail(_explained(target, _first(errors)))
 
 
-def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+def _explained(target: CommandTarget, error: BaseException) -> str:
+    """Return an error with the cluster that it is about and what to do, if the user can do something."""
+    if not isinstance(error, TransportError | Unauthorized):
+        return str(error)
+    server = " ".join(filter(None, ("The API server", target.server)))
+    if target.shown_context:
+        server += f" of context {target.shown_context}"
+    if isinstance(error, Unauthorized):
+        return f"{server} does not accept your credentials: {error}. Log in again."
+    return (
+        f"{server} cannot be reached: {error}. Start the cluster or the VPN, or name another context"
+        " with --context: kubectl config get-contexts"
+    )
+
+
+def until_interrupted(target: CommandTarget, work: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that has no end; Ctrl-C ends it without an error."""
     with contextlib.suppress(KeyboardInterrupt):
-        wait_for(work)
+        wait_for(target, work)
 
 
-def read_once(target: CommandTarget, parts: frozenset[Part]) -> Snapshot:
+def read_once(
+    target: CommandTarget, parts: frozenset[Part], *, needs_sets: bool = True
+) -> Snapshot:
     """Read what a verb needs."""
 
     async def once() -> Snapshot:
         async with connected(target) as client:
-            return await read(client, target, parts)
+            return await read(client, target, parts, needs_sets=needs_sets)
 
-    return wait_for(once())
+    return wait_for(target, once())
+
+
+def warn_of_unread(snapshot: Snapshot) -> None:
+    """Print which parts of a set the user may not list: without them counts are too low."""
+    for resource in (GANGS, CLIQUES, PODS):
+        is_partial = resource is PODS and snapshot.pods
+        if snapshot.may_not_list(resource) and not is_partial:
+            sys.stderr.write(
+                f"warning: what follows is without {resource.plural}:"
+                f" {snapshot.unread[resource.plural]}\n"
+            )
 
 
 def not_found(target: CommandTarget, name: str, kinds: str) -> NoReturn:
@@ -101,8 +130,8 @@ def show(report: msgspec.Struct, output: OutputFormat, view: Callable[[], View])
         sys.stdout.write(encoded(report, output))
     elif sys.stdout.isatty():
         # Imported here: most programs that read the output do not need it.
-        from gangctl.terminal import Console, renderable
+        from gangctl import terminal
 
-        Console().print(renderable(view()))
+        terminal.show(view())
     else:
         sys.stdout.write(plain(view()))

@@ -12,7 +12,7 @@ import msgspec
 from gangctl.reports.schedulers import scheduler_version
 from gangctl.reports.stages import is_groves
 from gangctl.reports.view import Grid, Line, Verdict, View, age
-from gangctl.snapshot import ListedLease, Snapshot, condition
+from gangctl.snapshot import GANGS, ListedLease, Snapshot, condition
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 
@@ -33,7 +33,8 @@ class BackendRow(msgspec.Struct, frozen=True, rename="camel"):
     version: str
     """Name and version of the scheduler; empty if it does not run in this cluster."""
     capabilities: tuple[str, ...]
-    gangs: int
+    gangs: int | None
+    """None if the gangs could not be read."""
     missing: str
     """What the backend lacks, or why it is down."""
 
@@ -52,9 +53,10 @@ def backends_report(snapshot: Snapshot) -> BackendsReport:
     gangs = Counter(
         g.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND, "") for g in snapshot.gangs
     )
+    are_known = GANGS.plural not in snapshot.unread
     leases = {(x.metadata.namespace, x.metadata.name): x for x in snapshot.leases}
     rows = tuple(
-        _row(snapshot, item, leases, gangs[item.metadata.name])
+        _row(snapshot, item, leases, gangs[item.metadata.name] if are_known else None)
         for item in sorted(snapshot.backends, key=lambda item: item.metadata.name)
     )
     groves: Counter[str] = Counter()
@@ -71,7 +73,10 @@ def backends_report(snapshot: Snapshot) -> BackendsReport:
 
 
 def _row(
-    snapshot: Snapshot, item: LooseObject, leases: dict[tuple[str, str], ListedLease], gangs: int
+    snapshot: Snapshot,
+    item: LooseObject,
+    leases: dict[tuple[str, str], ListedLease],
+    gangs: int | None,
 ) -> BackendRow:
     named = item.spec.get("lease") or {}
     lease = leases.get((named.get("namespace", ""), named.get("name", "")))
@@ -132,7 +137,7 @@ def backends_view(report: BackendsReport) -> View:
             ",".join(row.schedulers),
             row.dialect or "-",
             row.version or "-",
-            str(row.gangs),
+            "unknown" if row.gangs is None else str(row.gangs),
         )
         for row in report.backends
     ]

@@ -13,8 +13,9 @@ import msgspec
 
 from gangctl.reports.backends import backends_report
 from gangctl.reports.view import Grid, Line, Verdict, View, age
-from gangctl.snapshot import ListedDeployment, Snapshot, condition
+from gangctl.snapshot import BACKENDS, BINDINGS, ListedDeployment, Snapshot, condition
 from shared_api import names
+from shared_api.kube.resources import DEPLOYMENTS, PODS
 
 SYSTEM_NAMESPACE = "grove-system"
 CORE = "core-operator"
@@ -33,14 +34,28 @@ _MARKS = {"Passed": "✓", "Warning": "!", "Failed": "✗", "Unknown": "·"}
 _VERDICTS = {"Warning": Verdict.WAITING, "Failed": Verdict.MANUAL_ACTION}
 _BAD_STATES = ("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CrashLoopBackOff")
 _LEASE_SECONDS = 15
+ASK_FOR_VIEW = (
+    "Ask an administrator to bind the ClusterRole view to you by a ClusterRoleBinding, not only in"
+    " your namespace"
+)
+_REMEDIES = {
+    "list schedulerbackends": ASK_FOR_VIEW,
+    "list pods of all namespaces": f"{ASK_FOR_VIEW}. Until then free capacity is unknown",
+    "list nodes": (
+        "Ask an administrator for a ClusterRole that lists nodes. Until then free capacity is unknown"
+    ),
+}
+_ASK_FOR_ROLE = (
+    "Ask an administrator for the role view in the namespace, or edit to create and scale"
+)
 
 
 @dataclass(frozen=True)
 class ServerAnswers:
     """What the checks need besides objects."""
 
-    kinds: Mapping[str, frozenset[str]]
-    """Kinds that the server serves, by API version."""
+    kinds: Mapping[str, frozenset[str]] | None
+    """Kinds that the server serves, by API version; None if the user may not ask."""
     rights: Mapping[str, bool | None]
     """Whether the user may do something; None if the server did not answer."""
     gates: Mapping[str, bool] | None = None
@@ -81,6 +96,9 @@ def doctor_report(snapshot: Snapshot, facts: ServerAnswers) -> DoctorReport:
 
 
 def _crds(facts: ServerAnswers) -> Iterator[Check]:
+    if facts.kinds is None:
+        yield Check("crds", "Unknown", "you may not ask the server which kinds it serves")
+        return
     for version, kinds in _KINDS.items():
         missing = [kind for kind in kinds if kind not in facts.kinds.get(version, ())]
         if missing:
@@ -93,6 +111,10 @@ def _crds(facts: ServerAnswers) -> Iterator[Check]:
 def _gates(snapshot: Snapshot, facts: ServerAnswers) -> Iterator[Check]:
     """Check what Kubernetes' own scheduler needs, if its backend is installed."""
     version = snapshot.server_version or "unknown"
+    if snapshot.may_not_list(BACKENDS) or facts.kinds is None:
+        text = "you may not ask which backends are installed and which kinds are served"
+        yield Check("gates", "Unknown", text)
+        return
     if not any(item.metadata.name == "default" for item in snapshot.backends):
         yield Check("gates", "Passed", f"Kubernetes {version}; backend default is not installed")
         return
@@ -179,6 +201,8 @@ def _is_fresh(renewed: str, snapshot: Snapshot, seconds: int) -> bool:
 
 
 def _images(snapshot: Snapshot) -> Iterator[Check]:
+    if {DEPLOYMENTS.plural, PODS.plural} & snapshot.unread.keys():
+        yield Check("images", "Unknown", "you may not list Deployments and pods of all namespaces")
     own = _own_deployments(snapshot)
     images = sorted({image for one in own for image in one.images})
     if len(images) > 1:
@@ -197,6 +221,9 @@ def _images(snapshot: Snapshot) -> Iterator[Check]:
 
 
 def _backends(snapshot: Snapshot) -> Iterator[Check]:
+    if snapshot.may_not_list(BACKENDS):
+        yield Check("backends", "Unknown", "you may not list SchedulerBackends")
+        return
     report = backends_report(snapshot)
     if not report.backends:
         remedy = "kubectl apply --server-side -k deploy/backends/default"
@@ -214,6 +241,8 @@ def _bindings(snapshot: Snapshot) -> Iterator[Check]:
     if "nodes" in snapshot.unread:
         yield Check("topology", "Unknown", "you may not list nodes")
         return
+    if snapshot.may_not_list(BINDINGS):
+        yield Check("topology", "Unknown", "you may not list ClusterTopologyBindings")
     for binding in sorted(snapshot.bindings, key=lambda item: item.metadata.name):
         name = binding.metadata.name
         for level in binding.spec.get("levels") or ():
@@ -245,18 +274,24 @@ def _rights(facts: ServerAnswers) -> Iterator[Check]:
         elif is_granted:
             yield Check("rights", "Passed", f"you may {right}")
         else:
-            remedy = "Ask an administrator for the role view or edit, or for grove-view"
+            remedy = _REMEDIES.get(right, _ASK_FOR_ROLE)
             yield Check("rights", "Warning", f"you may not {right}", remedy)
 
 
 def doctor_view(report: DoctorReport) -> View:
-    """Return a table of checks, and a remedy below each one that needs it."""
-    rows = [
-        (_MARKS[check.outcome], check.area, check.message, check.remedy or "-")
-        for check in report.checks
-    ]
+    """Return a table of checks, and below it what to do about those that need it."""
+    rows = [(_MARKS[check.outcome], check.area, check.message) for check in report.checks]
     marks = [_VERDICTS.get(check.outcome, Verdict.FINE) for check in report.checks]
     failed = sum(check.outcome == "Failed" for check in report.checks)
     warned = sum(check.outcome == "Warning" for check in report.checks)
     summary = f"{len(rows)} checks: {failed} failed, {warned} with a warning."
-    return [Grid(("", "AREA", "FOUND", "REMEDY"), rows, marks), Line(summary, report.verdict)]
+    remedies = [
+        line
+        for check in report.checks
+        if check.remedy
+        for line in (
+            Line(f"{_MARKS[check.outcome]} {check.message}", _VERDICTS.get(check.outcome)),
+            Line(f"  {check.remedy}"),
+        )
+    ]
+    return [Grid(("", "AREA", "FOUND"), rows, marks), Line(summary, report.verdict), *remedies]

@@ -15,7 +15,7 @@ from gangctl.reports.capacity import Capacity, capacity_of
 from gangctl.reports.packing import Packing, level_of, pack, unit_of
 from gangctl.reports.shortage import ResourceShortage, demands_of, shortage, shortage_sentences
 from gangctl.reports.view import Line, Verdict, View
-from gangctl.snapshot import Snapshot
+from gangctl.snapshot import BACKENDS, BINDINGS, Snapshot
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gangctl.reports.prediction import Prediction
 
 _NODES = 6
+_TOPOLOGY_UNKNOWN = "unknown, because you may not list ClusterTopologyBindings"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class FitSet(msgspec.Struct, frozen=True, rename="camel"):
     """Accepted, Refused or Unknown."""
     admission_message: str
     backend: str = ""
-    backend_usable: bool = False
+    backend_usable: bool | None = False
+    """None if the SchedulerBackends could not be read."""
     backend_message: str = ""
     topology_message: str = ""
     gangs: tuple[FitGang, ...] = ()
@@ -102,27 +104,54 @@ def _fit(
     if capacity is not None:
         own = _without_own(snapshot, capacity, namespace, name)
     gangs, left = _gangs(snapshot, prediction, own)
+    unknown = _why_unknown(snapshot, metadata.get("annotations") or {})
+    choice = prediction.choice
     report = FitSet(
         namespace,
         name,
-        _verdict(prediction, gangs),
+        _verdict(snapshot, prediction, gangs, is_known=not unknown),
         "Unknown" if admission.unknown else "Accepted",
         prediction.refusal or admission.unknown,
-        prediction.choice.backend or "",
-        prediction.choice.ok,
-        prediction.choice.message,
-        prediction.topology.message if prediction.topology.unavailable is not False else "",
-        gangs,
+        "" if unknown else choice.backend or "",
+        None if unknown else choice.ok,
+        f"backend: unknown, {unknown}" if unknown else choice.message,
+        topology_message=_topology(snapshot, prediction),
+        gangs=gangs,
     )
     return report, left
 
 
-def _verdict(prediction: "Prediction", gangs: Sequence[FitGang]) -> Verdict:
-    is_refused = bool(prediction.refusal) or prediction.topology.blocks_gangs
-    waits = prediction.choice.reason == names.REASON_BACKEND_UNAVAILABLE
-    if is_refused or (not prediction.choice.ok and not waits):
+def _why_unknown(snapshot: Snapshot, annotations: Mapping[str, str]) -> str:
+    """Return why the backend cannot be predicted; empty if it can."""
+    policy = annotations.get(names.ANNOTATION_PLACEMENT_POLICY)
+    if policy and not annotations.get(names.ANNOTATION_SCHEDULER_BACKEND):
+        return f"because PlacementPolicy {policy} chooses it for each gang that is created"
+    if snapshot.may_not_list(BACKENDS):
+        return "because you may not list SchedulerBackends"
+    return ""
+
+
+def _topology(snapshot: Snapshot, prediction: "Prediction") -> str:
+    """Return what is wrong with the constraints; empty if nothing is."""
+    found = prediction.topology
+    if found.is_constrained and snapshot.may_not_list(BINDINGS):
+        return _TOPOLOGY_UNKNOWN
+    return found.message if found.unavailable is not False else ""
+
+
+def _verdict(
+    snapshot: Snapshot, prediction: "Prediction", gangs: Sequence[FitGang], *, is_known: bool
+) -> Verdict:
+    choice, topology = prediction.choice, prediction.topology
+    no_bindings = snapshot.may_not_list(BINDINGS)
+    waits = not is_known or choice.reason == names.REASON_BACKEND_UNAVAILABLE
+    if prediction.refusal or (topology.blocks_gangs and not no_bindings):
         return Verdict.MANUAL_ACTION
-    if any(gang.fits_empty_cluster is False for gang in gangs):
+    if not (choice.ok or waits):
+        return Verdict.MANUAL_ACTION
+    waits = waits or (no_bindings and topology.is_constrained)
+    # A policy may place a gang outside of this cluster.
+    if is_known and any(gang.fits_empty_cluster is False for gang in gangs):
         return Verdict.MANUAL_ACTION
     return Verdict.WAITING if waits or any(not gang.fits for gang in gangs) else Verdict.FINE
 
@@ -199,9 +228,11 @@ def _set_lines(one: FitSet) -> list[Line]:
             lines.append(Line(f"  ✗ {one.admission_message}", Verdict.MANUAL_ACTION))
         case _:
             lines.append(Line("  ✓ admission: accepted by the API server"))
-    lines.append(Line(f"  {'✓' if one.backend_usable else '✗'} {one.backend_message}"))
+    mark = "·" if one.backend_usable is None else "✓" if one.backend_usable else "✗"
+    lines.append(Line(f"  {mark} {one.backend_message}"))
     if one.topology_message:
-        lines.append(Line(f"  ✗ topology: {one.topology_message}"))
+        mark = "·" if one.topology_message == _TOPOLOGY_UNKNOWN else "✗"
+        lines.append(Line(f"  {mark} topology: {one.topology_message}"))
     for gang in one.gangs:
         lines += _gang_lines(gang)
     return lines

@@ -4,7 +4,7 @@ It owns the summary of a set and the order of verdicts. A set that requires manu
 listed first, then those that wait, the longest first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +15,8 @@ from gangctl.snapshot import Snapshot, condition
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.quantities import written
+
+_UNKNOWN = "unknown"
 
 
 class SetRow(msgspec.Struct, frozen=True, rename="camel"):
@@ -44,6 +46,8 @@ class StatusReport(msgspec.Struct, frozen=True, rename="camel"):
     sets: tuple[SetRow, ...]
     ages: tuple[str, ...]
     """How long each set has waited, as text."""
+    unread: Mapping[str, str] = {}
+    """Kinds that could not be read, each with the reason."""
 
 
 def status_report(snapshot: Snapshot) -> StatusReport:
@@ -54,6 +58,7 @@ def status_report(snapshot: Snapshot) -> StatusReport:
         max((row.verdict for row in rows), default=Verdict.FINE),
         tuple(rows),
         tuple(age(row.waiting_since, snapshot.now) for row in rows),
+        snapshot.unread,
     )
 
 
@@ -83,6 +88,7 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
     ready = condition(item, names.CONDITION_READY)
     wanted, available = counts(item)
     is_quiet = verdict is Verdict.FINE and ready.get("reason") != names.CONDITION_COMPLETED
+    message = "" if is_quiet else ready.get("message") or _of_gangs(snapshot, gangs)
     is_unknown = "pods" in snapshot.unread and not snapshot.pods
     return SetRow(
         *key,
@@ -91,12 +97,13 @@ def _row(snapshot: Snapshot, item: LooseObject) -> SetRow:
         available,
         len(pods),
         sum(pod.is_ready for pod in pods),
-        "unknown" if is_unknown else written(used),
+        _UNKNOWN if is_unknown else written(used),
         tuple(sorted(found - {""})),
         queue_of(item.metadata.labels, item.metadata.annotations),
         "" if verdict is Verdict.FINE else _since(item),
         ready.get("reason", ""),
-        "" if is_quiet else ready.get("message") or _of_gangs(snapshot, gangs),
+        # The row has these numbers already.
+        message.removeprefix(f"{available}/{wanted} replicas available; "),
     )
 
 
@@ -129,10 +136,13 @@ def _order(row: SetRow) -> tuple[int, str, str, str]:
     return -row.verdict, row.waiting_since, row.namespace, row.name
 
 
-def status_view(report: StatusReport, *, all_namespaces: bool) -> View:
-    """Return a table with one row per set."""
+def status_view(report: StatusReport, *, all_namespaces: bool, namespace: str = "") -> View:
+    """Return a table with one row per set, and below it what could not be read."""
+    unread = [Line(f"{kind}: {reason}", Verdict.WAITING) for kind, reason in report.unread.items()]
     if not report.sets:
-        return [Line("No PodCliqueSets found.")]
+        where = f" in namespace {namespace}" if namespace and not all_namespaces else ""
+        more = "" if all_namespaces else " List those of all namespaces: kubectl gang status -A"
+        return [Line(f"No PodCliqueSets found{where}.{more}"), *unread]
     headings: tuple[str, ...] = (
         "NAME",
         "READY",
@@ -147,14 +157,15 @@ def status_view(report: StatusReport, *, all_namespaces: bool) -> View:
     if all_namespaces:
         headings = ("NAMESPACE", *headings)
         rows = [(row.namespace, *cells) for row, cells in zip(report.sets, rows, strict=True)]
-    return [Grid(headings, rows, [row.verdict for row in report.sets])]
+    keys = 2 if all_namespaces else 1
+    return [Grid(headings, rows, [row.verdict for row in report.sets], keys), *unread]
 
 
 def _cells(row: SetRow, waited: str) -> Sequence[str]:
     return (
         row.name,
         f"{row.available}/{row.replicas}",
-        f"{row.ready_pods}/{row.pods}",
+        _UNKNOWN if row.gpus == _UNKNOWN else f"{row.ready_pods}/{row.pods}",
         row.gpus,
         ",".join(row.backends) or "-",
         row.queue or "-",

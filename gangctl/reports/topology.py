@@ -28,6 +28,10 @@ class UnknownLevelError(LookupError):
     """No binding has the level, and no node has it as a label."""
 
 
+class UnknownResourceError(LookupError):
+    """No node has the resource."""
+
+
 class DomainRow(msgspec.Struct, frozen=True, rename="camel"):
     """One topology domain."""
 
@@ -61,11 +65,16 @@ class TopologyReport(msgspec.Struct, frozen=True, rename="camel"):
 def topology_report(
     snapshot: Snapshot, level: str | None = None, resource: str | None = None
 ) -> TopologyReport:
-    """Return the capacity of every domain of a level; raise UnknownLevelError if there is none."""
+    """Return the capacity of every domain of a level; raise if there is none.
+
+    A level that nobody knows is an UnknownLevelError, a resource that no node has an
+    UnknownResourceError.
+    """
     known = levels_of(snapshot)
     name, key = _chosen(snapshot, known, level)
     capacity = capacity_of(snapshot)
     shown = resource or _resource(snapshot.nodes)
+    _ensure_exists(snapshot.nodes, resource)
     domains: dict[str, list[ListedNode]] = defaultdict(list)
     for node in snapshot.nodes:
         domains[node.metadata.labels.get(key, "")].append(node)
@@ -74,6 +83,14 @@ def topology_report(
     rows = tuple(_row(domain, domains[domain], capacity, shown) for domain in ordered)
     verdict = Verdict.MANUAL_ACTION if rows and all(not row.name for row in rows) else Verdict.FINE
     return TopologyReport(verdict, name, key, shown, tuple(known), rows)
+
+
+def _ensure_exists(nodes: Sequence[ListedNode], resource: str | None) -> None:
+    known = {name for node in nodes for name in node.status.allocatable}
+    if resource is not None and resource not in known:
+        raise UnknownResourceError(
+            f"No node has the resource {resource}. Resources: {', '.join(sorted(known)) or 'none'}."
+        )
 
 
 def levels_of(snapshot: Snapshot) -> dict[str, str]:
@@ -165,7 +182,8 @@ def topology_view(report: TopologyReport) -> View:
     blocks: list[Line | Grid] = [Grid(headings, rows, marks)]
     unlabelled = next((row for row in report.domains if not row.name), None)
     if unlabelled is not None:
-        text = f"{unlabelled.nodes} nodes have no label {report.key}: gangs that require"
+        have = "node has" if unlabelled.nodes == 1 else "nodes have"
+        text = f"{unlabelled.nodes} {have} no label {report.key}: gangs that require"
         blocks.append(
             Line(
                 f"{text} {report.level} cannot use them. Label them, or exclude them.",

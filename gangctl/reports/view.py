@@ -39,6 +39,8 @@ class Grid:
     rows: Sequence[Sequence[str]]
     verdicts: Sequence[Verdict | None] = ()
     """Colour of each row."""
+    keys: int = 1
+    """How many columns on the left name a row."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ It owns the report of a gang. The stage that blocks comes from `stages`, the ari
 from `capacity`. Numbers that cannot be read are "unknown".
 """
 
+import re
+
 import msgspec
 
 from gangctl.reports.capacity import Capacity, capacity_of
@@ -23,6 +25,8 @@ from shared_api import names
 from shared_api.kube.codec import LooseObject
 
 _CRASHES = "in CrashLoopBackOff"
+# Its events have what the kubelet reports, such as why an image cannot be pulled.
+_FAILED_POD = re.compile(r", pod ([a-z0-9.-]+)")
 _MARKS = {"True": "✓", "False": "✗"}
 
 
@@ -182,6 +186,8 @@ def _next_command(gang: LooseObject, blocking: Stage | None) -> str:
             return "kubectl gang backends"
         case "ready" if _CRASHES in blocking.message:
             return f"kubectl gang logs {of_set} {where} --previous"
+        case "ready" if found := _FAILED_POD.search(blocking.message):
+            return f"kubectl {where} describe pod {found[1]}"
         case _:
             return f"kubectl gang tree {of_set} {where}"
 

@@ -49,6 +49,25 @@ async def test_a_number_filters_the_list(open_page: OpenPage) -> None:
         assert "serving/llama-serve" in await text(page, "#fleet-rows")
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+async def test_the_fleet_shows_every_remedy_whole(open_page: OpenPage, width: int) -> None:
+    remedies = {
+        "research/finetune-mt": "Set the label kai.scheduler/queue on the PodCliqueSet",
+        "research/nightly-bench": (
+            "Start it: kubectl -n grove-system scale deployment backend-volcano --replicas=2"
+        ),
+    }
+    async with served(usual()) as dashboard:
+        page = await open_page(dashboard.url, width=width)
+        for name, remedy in remedies.items():
+            row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name))
+            shown = row.locator(".c-why span").last
+            assert remedy in await shown.inner_text()
+            for part in (shown, row.locator(".c-why")):
+                sizes = await part.evaluate("e => [e.scrollHeight, e.clientHeight]")
+                assert sizes[0] <= sizes[1], f"{name} is cut: {sizes}"
+
+
 async def test_a_set_shows_stages_numbers_and_objects_of_its_gang(open_page: OpenPage) -> None:
     async with served(usual()) as dashboard:
         page = await open_page(dashboard.url)

@@ -10,6 +10,7 @@ from gangctl.commands import application
 from gangctl.commands.application import run
 
 SCRIPTS = Path(sys.executable).parent
+REPOSITORY = Path(__file__).parents[2]
 VERBS = {
     "status",
     "why",
@@ -65,8 +66,52 @@ def test_every_verb_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_server_that_does_not_answer_is_an_error_with_its_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code_of("status", "--kubeconfig", nowhere(tmp_path)) == 3
-    assert capsys.readouterr().err.startswith("error: ")
+    at = ("--kubeconfig", nowhere(tmp_path))
+    for verb in (
+        ("status",),
+        ("status", "-w"),
+        ("why", "w"),
+        ("logs", "w", "-f"),
+        # A watch tries again for ever.
+        ("rollout", "status", "w", "-w"),
+        ("dashboard", "--no-browser"),
+    ):
+        assert code_of(*verb, *at) == 3
+        printed = capsys.readouterr().err
+        assert printed.startswith("error: The API server http://127.0.0.1:1 of context a cannot be")
+        assert printed.endswith("kubectl config get-contexts\n")
+
+
+def test_without_a_verb_the_help_is_shown_and_not_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in ((), ("rollout",)):
+        assert code_of(*words) == 3
+        assert capsys.readouterr().err.startswith("Usage: kubectl gang")
+
+
+def test_a_kubeconfig_or_a_context_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    def printed(*words: str) -> str:
+        # As a program of its own: libraries print too.
+        done = subprocess.run(
+            [sys.executable, "-m", "gangctl", "status", *words],
+            env={"HOME": str(tmp_path), "PATH": "/usr/bin", "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 3
+        return done.stderr
+
+    assert printed() == (
+        f"error: no kubeconfig: {tmp_path}/.kube/config does not exist."
+        " Name one with --kubeconfig or in $KUBECONFIG\n"
+    )
+    file = nowhere(tmp_path)
+    assert printed("--kubeconfig", file, "--context", "b") == (
+        f"error: no context b in {file}. Contexts: a\n"
+    )
 
 
 def test_a_defect_is_an_error_and_does_not_look_like_waiting(

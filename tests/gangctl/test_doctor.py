@@ -168,3 +168,32 @@ def test_what_may_not_be_read_is_unknown_and_not_passed() -> None:
 def test_missing_rights_are_warnings_with_a_remedy() -> None:
     (check,) = found(ServerAnswers(OURS, {"list nodes": False}))
     assert (check.outcome, check.message) == ("Warning", "you may not list nodes")
+
+
+def test_a_user_of_one_namespace_is_not_told_that_nothing_is_installed() -> None:
+    forbidden = dict.fromkeys(
+        ("schedulerbackends", "clustertopologybindings", "deployments", "pods", "leases"), "403"
+    )
+    checks = found(
+        ServerAnswers(None, {}), backends=[], bindings=[], deployments=[], unread=forbidden
+    )
+    assert {check.outcome for check in checks} == {"Unknown"}
+    areas = {"crds", "gates", "controllers", "images", "backends", "topology"}
+    assert {check.area for check in checks} == areas
+
+
+def test_a_right_for_the_whole_cluster_is_not_asked_for_by_a_role_of_a_namespace() -> None:
+    rights = {"list schedulerbackends": False, "scale podcliquesets": False}
+    cluster_wide, in_namespace = found(ServerAnswers(OURS, rights))
+    assert "ClusterRoleBinding" in cluster_wide.remedy
+    assert "in the namespace" in in_namespace.remedy
+
+
+def test_commands_are_below_the_table_each_on_a_line_of_its_own() -> None:
+    stopped = deployment("backend-kai", available=0, replicas=0)
+    report = doctor_report(healthy(deployments=[deployment("core-operator"), stopped]), FACTS)
+    assert plain(doctor_view(report)).splitlines()[-3:] == [
+        "10 checks: 1 failed, 0 with a warning.",
+        "✗ backend-kai: 0/0 replicas available",
+        "  kubectl -n grove-system scale deployment backend-kai --replicas=2",
+    ]

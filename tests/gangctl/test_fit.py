@@ -152,3 +152,29 @@ def test_pods_that_the_set_has_already_count_as_free() -> None:
     manifest = a_set(clique("worker", 3, 8), replicas=2)
     manifest["metadata"]["name"] = "inference"
     assert fit(manifest).verdict is Verdict.FINE
+
+
+def test_backends_and_bindings_that_may_not_be_read_are_unknown_and_not_missing() -> None:
+    unread = {"schedulerbackends": "403", "clustertopologybindings": "403"}
+    level = {"topologyName": "cluster", "pack": {"required": "rack"}}
+    manifest = a_set(clique("a", 1, 1), topologyConstraint=level)
+    report = fit(manifest, cluster(backends=[], bindings=[], unread=unread))
+    assert report.verdict is Verdict.WAITING
+    assert report.sets[0].backend_usable is None
+    shown = plain(fit_view(report))
+    assert "· backend: unknown, because you may not list SchedulerBackends" in shown
+    assert "· topology: unknown, because you may not list ClusterTopologyBindings" in shown
+    # A cluster that does not serve the kind has no backend for certain.
+    absent = cluster(backends=[], unread=unread, unserved=frozenset(unread))
+    assert fit(manifest, absent).verdict is Verdict.MANUAL_ACTION
+
+
+def test_a_placement_policy_chooses_the_backend_so_it_is_not_predicted() -> None:
+    manifest = a_set(clique("a", 9, 8))
+    manifest["metadata"]["annotations"] = {"grove.io/placement-policy": "cheap"}
+    report = fit(manifest)
+    # What does not fit in this cluster may fit elsewhere.
+    assert report.verdict is Verdict.WAITING
+    assert "· backend: unknown, because PlacementPolicy cheap chooses it" in plain(fit_view(report))
+    manifest["metadata"]["annotations"]["grove.io/scheduler-backend"] = "default"
+    assert fit(manifest).sets[0].backend == "default"

@@ -57,6 +57,24 @@ def test_a_set_of_groves_own_operator_counts_by_its_replicas() -> None:
 def test_gpus_are_unknown_if_pods_cannot_be_read() -> None:
     report = status_report(snapshot(pods=[], unread={"pods": "forbidden"}))
     assert {row.gpus for row in report.sets} == {"unknown"}
+    shown = plain(status_view(report, all_namespaces=False)).splitlines()
+    assert shown[1].split()[:4] == ["training", "0/1", "unknown", "unknown"]
+    assert shown[-1] == "pods: forbidden"
+
+
+def test_a_namespace_without_sets_is_named_and_others_may_have_some() -> None:
+    empty = status_report(snapshot(sets=[]))
+    assert plain(status_view(empty, all_namespaces=False, namespace="team")) == (
+        "No PodCliqueSets found in namespace team. List those of all namespaces:"
+        " kubectl gang status -A\n"
+    )
+    assert plain(status_view(empty, all_namespaces=True)) == "No PodCliqueSets found.\n"
+
+
+def test_the_count_of_replicas_is_not_shown_twice() -> None:
+    ready = conditions(Ready=("PodsNotScheduled", "0/1 replicas available; gang training-0: why"))
+    report = status_report(snapshot(sets=[a_set("training", ready, 0)]))
+    assert plain(status_view(report, all_namespaces=False)).endswith("   gang training-0: why\n")
 
 
 def test_why_shows_stages_numbers_remedy_and_who_is_in_the_way() -> None:
@@ -106,6 +124,15 @@ def test_why_names_the_container_that_fails_and_the_logs_of_its_last_run() -> No
     assert verdict is Verdict.WAITING
     assert f"  {message}\n" in text
     assert "Next: kubectl gang logs training -n default --previous" in text
+
+
+def test_an_image_that_cannot_be_pulled_leads_to_the_events_of_a_pod() -> None:
+    message = "0/12 pods ready; 12 in ImagePullBackOff: image app:1, container main, pod w-0"
+    stuck = conditions(*PASSED, "Scheduled", Ready=("PodsNotReady", message))
+    text, verdict = why(snapshot(gangs=[a_gang("training", 12, "Starting", stuck)]))
+    assert verdict is Verdict.WAITING
+    assert f"  {message}\n" in text
+    assert "Next: kubectl -n default describe pod w-0" in text
 
 
 def test_why_names_no_free_capacity_that_was_not_read() -> None:

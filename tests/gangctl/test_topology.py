@@ -3,7 +3,12 @@
 import pytest
 
 from gangctl.rendering import plain
-from gangctl.reports.topology import UnknownLevelError, topology_report, topology_view
+from gangctl.reports.topology import (
+    UnknownLevelError,
+    UnknownResourceError,
+    topology_report,
+    topology_view,
+)
 from gangctl.reports.view import Verdict
 from gangctl.snapshot import ListedPod, Snapshot
 from shared_api.kube.codec import LooseObject
@@ -60,9 +65,14 @@ def test_nodes_without_the_label_are_a_row_of_their_own() -> None:
     bare = made(type(node(0)), metadata={"name": "bare"}, status={"allocatable": {"pods": "10"}})
     shown = plain(topology_view(topology_report(cluster(nodes=[node(0), bare]), "rack")))
     assert "(no label)   1" in shown
-    assert "1 nodes have no label rack: gangs that require rack cannot use them." in shown
+    assert "1 node has no label rack: gangs that require rack cannot use them." in shown
 
 
 def test_another_resource_can_be_shown() -> None:
     row = topology_report(cluster(), "rack", "pods").domains[0]
     assert (row.total, row.ours, row.others, row.free) == ("440", "3", "1", "436")
+
+
+def test_a_resource_that_no_node_has_is_an_error_that_lists_those_that_exist() -> None:
+    with pytest.raises(UnknownResourceError, match=r"Resources: nvidia.com/gpu, pods\."):
+        topology_report(cluster(), "rack", "nvidia.com/gup")

@@ -223,6 +223,11 @@ async def the_backend_is_down(stage: Theatre) -> AsyncIterator[None]:
         },
     }
     await stage.apply(record)
+    # As the backend wrote it while it ran.
+    status = '{"status": {"schedulers": "stopped-scheduler"}}'
+    scope = ("--subresource=status", "--type=merge")
+    await stage.kubectl("patch", "schedulerbackend", "stopped", *scope, "--patch", status)
+    stage.also_show("get", "schedulerbackends", "stopped", "-o", "wide")
     chosen = {names.ANNOTATION_SCHEDULER_BACKEND: "stopped"}
     await stage.create(stage.clique("a", 1), annotations=chosen)
     yield

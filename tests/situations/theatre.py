@@ -39,6 +39,7 @@ class Theatre:
         self.namespace = person.namespace
         self._nodes: list[str] = []
         self._others: list[tuple[str, ...]] = []
+        self._also: list[tuple[str, ...]] = []
 
     async def kubectl(self, *command: str, check: bool = True) -> str:
         run = self.cluster.kubectl
@@ -99,6 +100,10 @@ class Theatre:
             "topologyConstraint": {"topologyName": self.namespace, "pack": {"required": domain}}
         }
 
+    def also_show(self, *command: str) -> None:
+        """Show what another kubectl command prints, beside the set and its gang."""
+        self._also.append(command)
+
     async def until_ungated(self, pods: int) -> None:
         """Wait until so many pods exist without a gate."""
         await self.person.until(
@@ -135,13 +140,14 @@ class Theatre:
             await self.kubectl("-n", self.namespace, "patch", "pod", pod.metadata.name, *patch)
 
     async def shown(self) -> str:
-        """What kubectl prints about the set, its gang and the backend, without what varies."""
+        """What kubectl prints about the set, its gang and what the act adds, without what varies."""
         scope = f"--namespace={self.namespace}"
         parts = []
         for command in (
             ("get", "pcs", "-o", "wide"),
             ("get", "podgangs", "-o", "wide"),
             ("describe", "pcs", "w"),
+            *self._also,
         ):
             printed = await self.kubectl(*command, scope, check=False)
             if command[0] == "describe":

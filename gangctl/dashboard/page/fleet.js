@@ -1,7 +1,7 @@
 // The fleet: how many sets run, wait or require manual action, for which reason and how long.
 
 import { h } from "./dom.js";
-import { age, plural, secondsSince } from "./format.js";
+import { age, parted, plural, secondsSince } from "./format.js";
 import { empty, longList, setLink, sign, stateOf } from "./parts.js";
 import { compare, naturally } from "./store.js";
 
@@ -52,7 +52,7 @@ export function fleet(app) {
       h("span", { class: "count", role: "status" }, `${matches.length.toLocaleString("en")} of ${plural(sets.length, "set")}`)),
     sets.length === 0
       ? nothing(app)
-      : longList({ id: "fleet-rows", items: matches, height: app.isNarrow ? 76 : 44, row,
+      : longList({ id: "fleet-rows", items: matches, height: app.isNarrow ? 98 : 58, row,
           label: "PodCliqueSets", class: "fleet", columns: app.isNarrow ? [] : COLUMNS }),
   ];
 }
@@ -156,7 +156,13 @@ function row(doc, index) {
     cell("backend", backends.join(", ") || "–"),
     cell("queue", queue || "–", queue),
     cell("waiting", waitingSince ? age(waitingSince) : "–"),
-    cell("why", message || (verdict ? "" : "–"), message));
+    cell("why", why(message) || (verdict ? "" : "–"), message));
+}
+
+/** What is wrong may be cut, what to do has lines of its own. @param {string} message */
+function why(message) {
+  const { what, remedy } = parted(message);
+  return remedy ? [h("span", { key: "what" }, what), h("span", { key: "remedy" }, remedy)] : what;
 }
 
 /** @param {App} app */

@@ -50,6 +50,16 @@ export function moment(at) {
   return at ? MOMENT.format(new Date(at)) : "";
 }
 
+/**
+ * The two parts of a message: what is wrong and why, and what to do. The last sentence is the remedy; it may be
+ * missing.
+ * @param {string} message
+ */
+export function parted(message) {
+  const found = /^(.*)\. ([A-Z][^]*)$/s.exec(message);
+  return { what: found?.[1] ?? message, remedy: found?.[2] ?? "" };
+}
+
 const GIBI = 1024 ** 3;
 
 /** @param {string} resource @param {number} amount */

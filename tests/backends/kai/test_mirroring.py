@@ -121,3 +121,14 @@ def test_pods_of_an_earlier_gang_that_can_never_be_scheduled_are_named() -> None
     assert found.reason == "PodsOfEarlierGang"
     assert found.message.endswith("Delete them to recreate them: p-0, p-1")
     assert found.remarks == ()
+
+
+def test_so_many_pods_of_an_earlier_gang_that_a_condition_cuts_them_are_deleted_by_a_command() -> (
+    None
+):
+    many = tuple(pod(f"p-{index}", annotations=EARLIER) for index in range(80))
+    found = mirrored(pod_group(), pods=many)
+    assert found.message.endswith(
+        " kubectl -n team-a delete pods -l grove.io/podgang=web-0 --field-selector=spec.nodeName="
+    )
+    assert len(found.message) < 300
