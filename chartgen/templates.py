@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from chartgen.bases import CORE, CRDS, Manifest
+from chartgen.bases import CORE, CRDS, FAR_SIDES, Manifest
 
 NAMESPACE = "grove-system"
 _IMAGE = re.compile(r"^podgang:[\w.-]+$")
@@ -26,7 +26,9 @@ _CONDITIONS = {
     "prometheus-rule": ".Values.prometheusRule.enabled",
 }
 # Rights on these are for the name of one instance.
-_OWN_NAME = frozenset({"schedulerbackends", "schedulerbackends/status", "backends", "leases"})
+_OWN_NAME = frozenset(
+    {"schedulerbackends", "schedulerbackends/status", "backends", "leases", "nodes"}
+)
 
 
 def template(component: str, manifests: list[Manifest]) -> str:
@@ -136,6 +138,10 @@ class _Writer:
         for volume in pods["spec"]["volumes"]:
             if "configMap" in volume:
                 volume["configMap"]["name"] = f"{manifest['metadata']['name']}-settings"
+        if _kind(self._component) in FAR_SIDES:
+            given = "$backend.secrets"
+            container["volumeMounts"].append(self._block(f'include "podgang.mounts" {given}'))
+            pods["spec"]["volumes"].append(self._block(f'include "podgang.volumes" {given}'))
 
     def _settings(self, manifest: Manifest) -> None:
         is_core = self._component == CORE
@@ -166,7 +172,8 @@ class _Writer:
             text = text.replace(marker, f"{{{{ {expression} }}}}")
         lines = []
         for line in text.splitlines(keepends=True):
-            marker = line.strip().split(":")[0]
+            # An entry of a mapping, or of a list.
+            marker = line.strip().removeprefix("- ").split(":")[0]
             if marker in self._blocks:
                 indent = len(line) - len(line.lstrip())
                 expression = self._blocks[marker]

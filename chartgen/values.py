@@ -8,9 +8,8 @@ from typing import Any
 
 import yaml
 
-from chartgen.bases import BACKENDS, CORE, Manifest
+from chartgen.bases import BACKENDS, CORE, FAR_SIDES, Manifest
 
-_FAR_SIDES = ("docker", "slurm")
 COMMENTS = {
     "image.repository": "Image of core, the backends and the init container for start-up order.",
     "image.tag": "Tag of the image. Empty: the version of the chart.",
@@ -32,6 +31,7 @@ COMMENTS = {
     "backends.*.replicas": "Replicas of the backend. 0 stops it and keeps its record.",
     "backends.*.resources": "Resources of the backend.",
     "backends.*.settings": "Settings of the backend (docs/reference/backend-settings.md).",
+    "backends.*.secrets": "Secrets with credentials that the backend reads, as `{NAME: /directory}`.",
     "backends.*.instances": "More instances by name, with values that differ from those above.",
 }
 
@@ -53,8 +53,9 @@ def values(components: dict[str, list[Manifest]]) -> dict[str, Any]:
         "backends": {
             # A far side needs hosts and credentials, so it is off until a user configures it.
             name: {
-                "enabled": name not in _FAR_SIDES,
+                "enabled": name not in FAR_SIDES,
                 **_program(components[f"backend-{name}"]),
+                **({"secrets": {}} if name in FAR_SIDES else {}),
                 "instances": {},
             }
             for name in BACKENDS
@@ -127,6 +128,8 @@ def _type_of(path: str, value: Any) -> dict[str, Any]:
 def _object(path: str, last: str, value: dict[str, Any]) -> dict[str, Any]:
     if last in ("nodeSelector", "extraLabels"):
         return {"type": "object", "additionalProperties": {"type": "string"}}
+    if last == "secrets":
+        return {"type": "object", "additionalProperties": {"type": "string", "pattern": "^/"}}
     if last in ("settings", "resources"):
         # The programs check their settings, the API server checks resources.
         return {"type": "object"}

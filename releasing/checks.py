@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 _MOVING = re.compile(r"image:\s*\S+:(latest|main|master)\b")
+_IMAGE = re.compile(r"\bpodgang:(\d+\.\d[\w.-]*)")
 
 
 def version_of(root: Path) -> str:
@@ -46,10 +47,11 @@ def _other_versions(root: Path, version: str) -> list[str]:
         "deploy/chart/Chart.yaml (appVersion)": str(chart["appVersion"]),
         "Containerfile (ARG VERSION)": _first(root / "Containerfile", r"^ARG VERSION=(\S+)"),
     }
-    for file in sorted((root / "deploy").rglob("*.yaml")):
-        if "chart" not in file.parts:
-            for tag in re.findall(r"image: podgang:(\S+)", file.read_text()):
-                found[f"{file.relative_to(root)} (image)"] = tag
+    # The sample runs the product's own image, and the others are what people copy.
+    named = [file for file in _manifests(root) if "chart" not in file.parts]
+    for file in (*named, root / "README.md", root / "Containerfile"):
+        for tag in _IMAGE.findall(file.read_text()):
+            found[f"{file.relative_to(root)} (image)"] = tag
     return [
         f"{place} is {other}, pyproject.toml has {version}"
         for place, other in found.items()
@@ -64,12 +66,15 @@ def _notes(root: Path, version: str) -> list[str]:
 
 
 def _moving_tags(root: Path) -> list[str]:
-    files = [*(root / "deploy").rglob("*.yaml"), *(root / "docs" / "samples").rglob("*.yaml")]
     return [
         f"{file.relative_to(root)} names an image by a tag that moves"
-        for file in sorted(files)
+        for file in _manifests(root)
         if _MOVING.search(file.read_text())
     ]
+
+
+def _manifests(root: Path) -> list[Path]:
+    return sorted((*(root / "deploy").rglob("*.yaml"), *(root / "docs/samples").rglob("*.yaml")))
 
 
 def _first(file: Path, pattern: str) -> str:

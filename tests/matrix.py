@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from local_cluster.building.builder import is_built
 from local_cluster.building.programs import build_of
-from local_cluster.container_node.machine import why_not
 from local_cluster.schedulers import EXTRA_SCHEDULERS
 from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.versions import DEFAULT_MINOR, MINORS
 from tests.backends.docker.engines import missing
 from tests.backends.slurm.lab import missing as no_slurm
+from tests.containers.kit import missing as no_containers
 from tests.dashboard.browser import REQUIRED
 from tests.dashboard.install_browser import why_no_browser
 
@@ -82,7 +82,7 @@ _CONTAINERS = Part(
     14,
     20,
     ("tests/containers", "-m", "matrix"),
-    why_not,
+    no_containers,
 )
 _BROWSER = Part(
     "browser",

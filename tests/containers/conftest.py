@@ -6,12 +6,18 @@ from pathlib import Path
 import pytest
 
 from local_cluster.cluster import Cluster, ClusterOptions
-from local_cluster.container_node.machine import why_not
 from local_cluster.container_node.node import Images
 from local_cluster.container_node.product_image import product_image
 from local_cluster.pytest_plugin import fresh_namespace, running_cluster
-from tests.containers.kit import ROOT, until_rolled_out
+from tests.containers.kit import ROOT, missing, until_rolled_out
 from tests.deploy.kit import DEPLOY, until_available
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _machine() -> None:
+    """Skip every test of this folder where the machine cannot run it."""
+    if reason := missing():
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -23,8 +29,6 @@ def image() -> Path:
 @pytest.fixture(scope="session")
 def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with one node, which runs containers, and KAI beside kube-scheduler."""
-    if reason := why_not():
-        pytest.skip(reason)
     options = ClusterOptions(containers=True, nodes=0, process_node=False, schedulers=("kai",))
     with running_cluster(options, tmp_path_factory) as running:
         yield running

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cluster.cluster import Cluster
+from local_cluster.container_node.machine import BUILD_PROGRAMS, NODE_PROGRAMS, why_not
 from local_cluster.container_node.product_image import image_name
 from local_cluster.waiting import wait_until
 from tests.deploy.kit import NAMESPACE
@@ -16,6 +17,11 @@ PATIENCE = 240.0
 BUSYBOX = "docker.io/library/busybox:stable"
 
 Object = dict[str, Any]
+
+
+def missing() -> str:
+    """Return why this machine cannot build the image and run containers, or nothing if it can."""
+    return why_not({**NODE_PROGRAMS, **BUILD_PROGRAMS})
 
 
 def container(*command: str, image: str = BUSYBOX, **fields: Any) -> Object:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from chartgen.__main__ import CHART, main
+from chartgen.bases import BACKENDS, FAR_SIDES
 from local_cluster.building.builder import ensure_built
 from local_cluster.building.programs import build_of
 from local_cluster.cluster import Cluster, ClusterOptions
@@ -114,15 +116,79 @@ def test_values_choose_what_is_installed_and_how(helm: Helm) -> None:
     assert "startupOrder" not in settings
 
 
-def test_an_instance_of_the_chart_is_that_of_the_overlay(cluster: Cluster, helm: Helm) -> None:
-    given = "backends.kai.instances.kai-team-a.settings.options.defaultQueue=team-a"
-    chart = {_identity(m): _comparable(m) for m in helm.template(f"--set={given}")}
-    overlay = rendered(cluster, "overlays/second-instance")
+@pytest.mark.parametrize("name", sorted(FAR_SIDES))
+def test_a_value_installs_a_backend_of_places_outside_of_the_cluster(
+    cluster: Cluster, helm: Helm, name: str
+) -> None:
+    usual = {_identity(m) for m in helm.template()}
+    found = {
+        _identity(m): _comparable(m) for m in helm.template(f"--set=backends.{name}.enabled=true")
+    }
+    bases = {_identity(m): _comparable(m) for m in rendered(cluster, f"backends/{name}")}
+    assert not usual & bases.keys()
+    assert found.keys() == usual | bases.keys()
+    for identity, manifest in bases.items():
+        assert found[identity] == manifest, identity
+
+
+def test_credentials_are_mounted_into_the_backend_that_needs_them_only(helm: Helm) -> None:
+    found = helm.template(
+        "--set=backends.slurm.enabled=true,backends.docker.enabled=true",
+        "--set=backends.slurm.secrets.slurm\\.token=/etc/slurm-token",
+        "--set=backends.slurm.instances.slurm-b.secrets.other=/etc/other",
+    )
+    mounted = {}
+    for manifest in found:
+        if manifest["kind"] == "Deployment":
+            pods = manifest["spec"]["template"]["spec"]
+            volumes = {one["name"]: one.get("secret") for one in pods["volumes"]}
+            mounted[manifest["metadata"]["name"]] = {
+                one["mountPath"]: volumes[one["name"]]["secretName"]
+                for one in pods["containers"][0]["volumeMounts"]
+                if volumes[one["name"]]
+            }
+    token = {"/etc/slurm-token": "slurm.token"}
+    assert mounted.pop("backend-slurm") == token
+    assert mounted.pop("backend-slurm-b") == {**token, "/etc/other": "other"}
+    assert {"core-operator", "backend-docker"} < mounted.keys()
+    assert not any(mounted.values())
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_an_instance_of_the_chart_is_that_of_the_overlay(
+    cluster: Cluster, helm: Helm, tmp_path: Path, kind: str
+) -> None:
+    text = (DEPLOY / "overlays/second-instance/kustomization.yaml").read_text()
+    folder = tmp_path / "deploy/overlays/second-instance"
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    for old, new in (("backends/kai", f"backends/{kind}"), ("kai-team-a", f"{kind}-team-a")):
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "kustomization.yaml").write_text(text)
+    shutil.copy(DEPLOY / "backends" / kind / "settings.yaml", folder)
+    overlay = rendered(cluster, str(folder))
+    values = f"--set=backends.{kind}.instances.{kind}-team-a.replicas=2"
+    chart = {_identity(m): _comparable(m) for m in helm.template(values)}
     assert len(overlay) > 10
     for manifest in overlay:
         assert chart[_identity(manifest)] == _comparable(manifest)
-    kept = {_identity(m) for m in rendered(cluster, "backends/kai")}
-    assert kept <= chart.keys(), "the instance that has the kind's name stays"
+    # It has no right on what has the name of its kind.
+    own = ("ClusterRole", f"grove-backend-own-{kind}-team-a")
+    named = [one for rule in chart[own]["rules"] for one in rule.get("resourceNames", ())]
+    assert named.count(kind) == (kind in ("volcano", "yunikorn")), "names of schedulers"
+    if kind not in FAR_SIDES:
+        kept = {_identity(m) for m in rendered(cluster, f"backends/{kind}")}
+        assert kept <= chart.keys(), "the instance that has the kind's name stays"
+
+
+def test_an_instance_has_settings_of_its_own(helm: Helm) -> None:
+    given = "backends.kai.instances.kai-team-a.settings.options.defaultQueue=team-a"
+    found = helm.template(f"--set={given}")
+    queues = {
+        name: _settings(found, f"backend-{name}-settings")["options"]["defaultQueue"]
+        for name in ("kai", "kai-team-a")
+    }
+    assert queues == {"kai": None, "kai-team-a": "team-a"}
 
 
 def test_a_digest_names_the_image_of_all_controllers(helm: Helm) -> None:
@@ -160,6 +226,8 @@ def test_the_alerts_of_the_chart_are_those_of_the_manifests(helm: Helm) -> None:
         ("backends.kai.instances.kai-b.replicsa=1", "replicsa"),
         ("core.replicas=-1", "core/replicas"),
         ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("backends.slurm.secrets.token=etc", "secrets/token"),
+        ("backends.kai.secrets.token=/etc", "secrets"),
         ("policies.enabled=perhaps", "policies/enabled"),
     ],
 )
@@ -194,11 +262,24 @@ def test_a_release_runs_gangs_and_leaves_sets_behind(cluster: Cluster, helm: Hel
         helm("uninstall", "podgang", "--wait")
         left = cluster.kubectl("get", "pcs", "gang", f"-n{space}", "-oname").stdout
         assert left.strip() == "podcliqueset.grove.io/gang"
+        pods = _uids(cluster, space)
+        assert len(pods) == 2
+        # It takes over the CRDs that stayed, and the gang.
+        helm("install", "podgang", str(CHART), *_ONLY_DEFAULT, *wait)
+        until_available(cluster, "default")
+        ready = ("pcs/gang", f"-n{space}", "--for=condition=Ready", f"--timeout={PATIENCE:.0f}s")
+        cluster.kubectl("wait", *ready)
+        assert _uids(cluster, space) == pods
+        helm("uninstall", "podgang", "--wait")
 
 
 def _pods(cluster: Cluster, name: str) -> set[str]:
-    selector = f"-lapp.kubernetes.io/name={name}"
-    text = cluster.kubectl("get", "pods", f"-n{NAMESPACE}", selector, "-ojson").stdout
+    return _uids(cluster, NAMESPACE, f"-lapp.kubernetes.io/name={name}")
+
+
+def _uids(cluster: Cluster, namespace: str, *selectors: str) -> set[str]:
+    """Return the pods that are not being deleted."""
+    text = cluster.kubectl("get", "pods", f"-n{namespace}", *selectors, "-ojson").stdout
     return {
         pod["metadata"]["uid"]
         for pod in json.loads(text)["items"]

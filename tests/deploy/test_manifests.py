@@ -185,11 +185,16 @@ def test_the_policies_are_in_every_overlay(folder: str) -> None:
     assert DEPLOY / "policies" in {(DEPLOY / folder / path).resolve() for path in listed}
 
 
-def test_every_backend_without_a_far_side_is_in_all() -> None:
+def test_every_backend_without_a_far_side_is_in_all_and_in_the_all_in_one() -> None:
     listed = yaml.safe_load((DEPLOY / "all" / "kustomization.yaml").read_text())["resources"]
     found = {Path(path).name for path in listed if "backends/" in path}
     folders = {path.parent.name for path in DEPLOY.glob("backends/*/settings.yaml")}
     assert found == folders - registry.FAR_SIDES
+    folder = DEPLOY / "overlays" / "all-in-one"
+    (deployment,) = (m for _, m in manifests(folder) if m["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    started = [one for one in container["args"] if one.startswith("--backend=")]
+    assert started == [f"--backend={n}=/etc/backend-{n}/settings.yaml" for n in sorted(found)]
 
 
 def test_one_service_monitor_finds_every_service_of_two_replicas() -> None:

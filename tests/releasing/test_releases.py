@@ -28,7 +28,7 @@ def test_the_repository_could_be_released() -> None:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The files that are checked, to be damaged."""
-    for name in ("pyproject.toml", "CHANGELOG.md", "Containerfile"):
+    for name in ("pyproject.toml", "CHANGELOG.md", "Containerfile", "README.md"):
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
     shutil.copytree(ROOT / "docs" / "samples", tmp_path / "docs" / "samples")
@@ -47,6 +47,13 @@ def copy(tmp_path: Path) -> Path:
             "podgang:9.9.9",
             "deploy/core/deployment.yaml (image) is 9.9.9",
         ),
+        (
+            "docs/samples/containers/all-reduce.yaml",
+            f"podgang:{VERSION}",
+            "podgang:9.9.9",
+            "all-reduce.yaml (image) is 9.9.9",
+        ),
+        ("README.md", f"podgang:{VERSION}", "podgang:9.9.9", "README.md (image) is 9.9.9"),
         (
             "docs/samples/training.yaml",
             "image: registry.example.com/",

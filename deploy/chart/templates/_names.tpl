@@ -24,3 +24,19 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- toJson $all }}
 {{- end }}
+
+{{/* Volumes of Secrets, and where they are mounted: of a mapping of their names to directories. */}}
+{{- define "podgang.volumes" -}}
+{{- range $name, $directory := . }}
+- name: secret-{{ $name | replace "." "-" | trunc 56 }}
+  secret:
+    secretName: {{ $name }}
+{{- end }}
+{{- end }}
+{{- define "podgang.mounts" -}}
+{{- range $name, $directory := . }}
+- name: secret-{{ $name | replace "." "-" | trunc 56 }}
+  mountPath: {{ $directory | quote }}
+  readOnly: true
+{{- end }}
+{{- end }}
