@@ -37,6 +37,13 @@ def is_deleted(old: Watched | None, new: Watched | None) -> bool:
     return old is not None and new is None
 
 
+def deletion_began(old: Watched | None, new: Watched | None) -> bool:
+    """An object is being deleted, and stays until others are gone."""
+    if old is None or new is None:
+        return False
+    return old.metadata.deletion_timestamp is None and new.metadata.deletion_timestamp is not None
+
+
 def deleted_or_changed(old: Watched | None, new: Watched | None) -> bool:
     """A child is gone, or more than its status changed."""
     if old is None:
