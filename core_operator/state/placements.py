@@ -12,7 +12,7 @@ from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Instance, Ranking, instances, rank
 from core_operator.plan.placement.capacity import InstanceCapacity, capacity_of
 from core_operator.plan.placement.demand import GangDemand
-from core_operator.plan.placement.handover import handover_in
+from core_operator.plan.placement.handover import known_placement
 from core_operator.plan.placement.policy_choice import NamedPolicy
 from core_operator.plan.pods.gang_pods import GroupPods
 from core_operator.plan.release import Release
@@ -33,6 +33,8 @@ class Placing:
     policy: NamedPolicy
     spec: PlacementPolicySpec
     ranking: Ranking
+    anchor: str | None = None
+    """The instance of the gang's base gang, if it has one."""
 
     def step(
         self,
@@ -41,15 +43,13 @@ class Placing:
         groups: Sequence[GroupPods],
         release: Release | None,
         now: datetime,
+        missing_since: datetime | None = None,
     ) -> Step | None:
         """Return the next step of a gang; None while it has no instance."""
-        standing = standing_of(gang, groups, release)
+        standing = standing_of(gang, groups, release, missing_since, self.anchor)
         if standing is None:
             return None
-        before = gang.status.placement if gang.status is not None else None
-        left = handover_in(first_clique)
-        if before is None and left is not None and left.gang_uid != gang.metadata.uid:
-            before = left.placement
+        before = known_placement(gang, first_clique)
         return plan_step(self.spec, self.ranking, before, standing, now)
 
 

@@ -105,6 +105,73 @@ def test_a_released_gang_stays_with_an_instance_that_is_down_unless_it_is_to_be_
     assert (step.leaves_for, step.outcome) == ("b", PlacementOutcome.AMBIGUOUS)
 
 
+@pytest.mark.parametrize("is_released", [True, False])
+def test_a_gang_leaves_an_instance_whose_record_is_deleted(is_released: bool) -> None:
+    eager = policy(lost={"after": "10s", "action": "Relocate"})
+    lost = replace(WITH, is_released=is_released, missing_since=NOW)
+    early, late = (
+        plan_step(eager, ranking("b"), None, lost, NOW + timedelta(seconds=seconds))
+        for seconds in (9, 10)
+    )
+    assert (early.leaves_for, early.due) == (None, NOW + timedelta(seconds=10))
+    assert (late.leaves_for, late.text) == ("b", "backend 'a' has no record")
+    stays = plan_step(policy(), ranking("b"), None, replace(lost, is_released=True), NOW + 2 * HOLD)
+    assert stays.leaves_for is None, "its scheduler may have the gang"
+
+
+NEAR = policy(objective="Locality")
+SCALED = replace(WITH, base="b")
+
+
+def test_under_locality_a_gated_gang_follows_its_base_gang() -> None:
+    step = plan_step(NEAR, ranking("b", "a"), None, SCALED, NOW)
+    assert (step.leaves_for, step.outcome) == ("b", None)
+    assert step.text == "its base gang is with backend 'b'"
+    assert step.status.attempts[0].manifest() == {
+        "backend": "a",
+        "from": "2026-05-01T12:00:00Z",
+        "until": "2026-05-01T12:00:00Z",
+        "message": "its base gang is with backend 'b'",
+    }
+    assert first(ranking("b", "a"), stored(step), NOW) == "b"
+
+
+@pytest.mark.parametrize(
+    ("standing", "known"),
+    [
+        (replace(SCALED, is_released=True), ranking("b", "a")),
+        (replace(SCALED, waits_for_backend=False), ranking("b", "a")),
+        (replace(SCALED, base=None), ranking("b", "a")),
+        (SCALED, ranking("a", down="b")),
+    ],
+    ids=["released", "base gang not scheduled", "no base gang", "base gang's instance is down"],
+)
+def test_a_gang_does_not_follow_its_base_gang(standing: Standing, known: Ranking) -> None:
+    assert plan_step(NEAR, known, None, standing, NOW).leaves_for is None
+
+
+def test_a_gang_does_not_follow_its_base_gang_to_where_it_was_refused() -> None:
+    refused = plan_step(NEAR, ranking("b", "a"), None, replace(WITH, backend="b"), NOW)
+    refused = plan_step(
+        NEAR,
+        ranking("b", "a"),
+        stored(refused),
+        replace(SCALED, backend="b", refusal=INVALID),
+        NOW,
+    )
+    assert refused.leaves_for == "a"
+    assert plan_step(NEAR, ranking("b", "a"), stored(refused), SCALED, NOW).leaves_for is None
+    without = PlacementStatus.model_validate({**stored(refused).manifest(), "tried": []})
+    assert plan_step(NEAR, ranking("b", "a"), without, SCALED, NOW).leaves_for is None
+
+
+def test_a_gang_that_is_recreated_without_a_refusal_ends_its_former_attempt() -> None:
+    open_ = PlacementStatus.model_validate({"attempts": [{"backend": "a", "from": NOW}]})
+    later = NOW + timedelta(minutes=1)
+    step = plan_step(policy(), ranking("a", "b"), open_, replace(WITH, backend="b"), later)
+    assert [(one.backend, one.until) for one in step.status.attempts] == [("a", later), ("b", None)]
+
+
 def test_after_the_last_candidate_the_gang_waits_and_starts_over() -> None:
     tried = PlacementStatus.model_validate(
         {"attempts": [{"backend": "b", "from": NOW}], "tried": ["a"], "deadline": NOW}
