@@ -84,7 +84,8 @@ class Placements:
         if named:
             return self._found(ObjectKey(pcs.metadata.namespace or "", named), named)
         if self._default:
-            return self._found(ObjectKey(*self._default.split("/", 1)), self._default)
+            key = ObjectKey(*self._default.split("/", 1))
+            return self._found(key, self._default, is_default=True)
         return None
 
     def ranking(
@@ -110,9 +111,9 @@ class Placements:
             found = known.found[key] = rank(spec, demand, seen, backends.get(anchor or ""))
         return found
 
-    def _found(self, key: ObjectKey, named: str) -> NamedPolicy:
+    def _found(self, key: ObjectKey, named: str, *, is_default: bool = False) -> NamedPolicy:
         found = self._caches.policies.get(key)
-        return NamedPolicy(named, None if found is None else found.spec)
+        return NamedPolicy(named, None if found is None else found.spec, is_default)
 
     def _known_capacities(self) -> dict[str, InstanceCapacity]:
         if self._capacities is None:

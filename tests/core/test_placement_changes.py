@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core_operator.plan.walk.steps import HOLD
+from core_operator.settings import Backends
 from core_operator.state.caches import BACKENDS, CLIQUES, GANGS, POLICIES, SETS
 from core_operator.writes import child_writer as children
 from local_cluster.cluster import Cluster
@@ -13,7 +14,17 @@ from shared_api import names
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject, PartialObject
 from shared_api.kube.resources import CONFIGMAPS, PODS
-from tests.core.kit import Object, Onlooker, clique, condition, gates, holds, pcs, running_operator
+from tests.core.kit import (
+    Object,
+    Onlooker,
+    clique,
+    condition,
+    gates,
+    holds,
+    pcs,
+    running_operator,
+    settings,
+)
 from tests.core.stand_in import StandIn, programmed
 from tests.core.test_placement_crashes import object_of
 from tests.core.test_placement_lost import change_policy, is_gated, uid
@@ -196,3 +207,30 @@ async def test_a_gang_whose_withdrawal_takes_long_names_its_backend_and_no_comma
         await person.until_ready(2)
         await person.until(lambda: not condition(person.get(SETS, "w"), "Stalled"))
         assert backend_of(person) == "other"
+
+
+async def test_the_default_policy_is_that_of_sets_that_name_neither_a_policy_nor_a_backend(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    ours = Backends(default="one", default_policy=f"{person.namespace}/default-policy")
+    async with two(person), running_operator(core_cluster, settings(backends=ours)) as operator:
+        await person.create(pcs("w", clique("a")))
+        await person.until(lambda: selected(person).get("reason") == names.REASON_POLICY_NOT_FOUND)
+        told = selected(person)["message"]
+        assert "change core's setting backends.defaultPolicy" in told
+        named = {names.ANNOTATION_SCHEDULER_BACKEND: "one"}
+        await person.create(pcs("named", clique("a"), annotations=named))
+        await create_policy(person, policy("p", candidates={"required": [{"name": "one"}]}))
+        await person.create(workload("own", 1))
+        await person.until_ready(2)
+        await create_policy(
+            person, policy("default-policy", candidates={"avoid": [{"name": "one"}]})
+        )
+        await person.until_ready(3)
+        await operator.until_idle()
+        assert {gang: backend_of(person, gang) for gang in ("w-0", "named-0", "own-0")} == {
+            "w-0": "other",
+            "named-0": "one",
+            "own-0": "one",
+        }
+        assert f"PlacementPolicy '{person.namespace}/default-policy'" in selected(person)["message"]

@@ -24,16 +24,19 @@ class NamedPolicy:
 
     name: str
     spec: PlacementPolicySpec | None
+    is_default: bool = False
+    """It is that of core's settings: the set names none."""
 
 
 def without_policy(
     pcs: PodCliqueSet, policy: NamedPolicy, backend: str | None, known: RegisteredBackend | None
 ) -> Choice:
     """Return the choice of a gang whose policy does not exist; it keeps the backend that it has."""
-    text = (
-        f"PlacementPolicy '{policy.name}' does not exist: create it, or change the annotation"
-        f" {names.ANNOTATION_PLACEMENT_POLICY}"
-    )
+    annotation = names.ANNOTATION_PLACEMENT_POLICY
+    remedy = f"change the annotation {annotation}"
+    if policy.is_default:
+        remedy = f"change core's setting backends.defaultPolicy, or set the annotation {annotation}"
+    text = f"PlacementPolicy '{policy.name}' does not exist: create it, or {remedy}"
     return _refused(pcs, known, names.REASON_POLICY_NOT_FOUND, text, backend)
 
 
