@@ -73,6 +73,28 @@ def test_time_in_which_a_gang_waits_for_its_own_pods_does_not_count() -> None:
     assert (step.status.deadline, step.due) == (None, None)
 
 
+def test_a_timeout_that_is_removed_or_shortened_counts_at_once() -> None:
+    known = ranking("a", "b")
+    waits = stored(plan_step(TIMED, known, None, WITH, NOW))
+    for later in (NOW, NOW + timedelta(hours=1)):
+        step = plan_step(policy(), known, waits, WITH, later)
+        assert (step.leaves_for, step.due, step.text) == (None, None, "")
+        assert step.status.deadline is None
+    step = plan_step(policy(admissionTimeout="1m"), known, waits, WITH, NOW)
+    assert step.due == step.status.deadline == NOW + timedelta(minutes=1)
+    step = plan_step(policy(admissionTimeout="1h"), known, waits, WITH, NOW)
+    assert step.due == NOW + timedelta(minutes=5), "it is not known when the time began"
+
+
+def test_a_gang_that_waits_for_its_own_pods_again_gets_the_whole_time() -> None:
+    known, late = ranking("a", "b"), NOW + timedelta(minutes=6)
+    waits = stored(plan_step(TIMED, known, None, WITH, NOW))
+    step = plan_step(TIMED, known, waits, replace(WITH, waits_for_backend=False), late)
+    assert (step.leaves_for, step.due, step.status.deadline) == (None, None, None)
+    again = plan_step(TIMED, known, stored(step), WITH, late)
+    assert again.due == late + timedelta(minutes=5)
+
+
 def test_a_gang_with_a_bound_pod_never_moves() -> None:
     late = PlacementStatus.model_validate(
         {"attempts": [{"backend": "a", "from": NOW}], "deadline": NOW - timedelta(hours=1)}
@@ -228,23 +250,23 @@ EVENTS = st.lists(
         st.sampled_from(["wait", "refuse", "no capacity", "down", "bound", "lost"]),
         st.integers(0, 900),
         st.sets(st.sampled_from(NAMES)),
+        st.sampled_from([None, "1m", "5m"]),
     ),
     max_size=40,
 )
 
 
-@given(EVENTS, st.sampled_from([None, "1m"]), st.booleans())
+@given(EVENTS, st.booleans())
 def test_whatever_happens_the_walk_is_bounded_and_keeps_its_promises(
-    events: list[tuple[str, int, set[str]]],
-    timeout: str | None,
+    events: list[tuple[str, int, set[str], str | None]],
     relocate: bool,
 ) -> None:
-    given_: dict[str, Any] = {"admissionTimeout": timeout} if timeout else {}
-    if relocate:
-        given_["lost"] = {"after": "1m", "action": "Relocate"}
-    wish, now, status = policy(**given_), NOW, None
+    lost: dict[str, Any] = {"lost": {"after": "1m", "action": "Relocate"}} if relocate else {}
+    now, status = NOW, None
     backend, bound, released = "a", False, False
-    for event, seconds, up in events:
+    for event, seconds, up, timeout in events:
+        # The policy may be edited at any time.
+        wish = policy(**lost, **({"admissionTimeout": timeout} if timeout else {}))
         now += timedelta(seconds=seconds)
         bound = event == "bound" or (bound and event != "lost")
         released = bound or released or event == "wait"
@@ -267,6 +289,7 @@ def test_whatever_happens_the_walk_is_bounded_and_keeps_its_promises(
         assert plan_step(wish, known, status, standing, now) == step, (
             "the same input, the same step"
         )
+        assert step.due is None or step.due > now, "or the gang would be reconciled without end"
         status = stored(step)
         assert len(status.attempts) <= ATTEMPTS
         assert len(set(status.tried)) == len(status.tried) <= len(NAMES)

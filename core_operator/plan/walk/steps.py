@@ -112,10 +112,10 @@ def plan_step(
         moved = Refusal(None, f"its base gang is with backend '{standing.base}'")
         closed = _status(_closed(status.attempts, moved, now), status.tried, status.rounds)
         return Step(closed, standing.base, text=moved.text)
-    limit = _limit(policy)
-    deadline = status.deadline
-    if deadline is None and limit is not None and standing.waits_for_backend:
-        deadline = now + limit
+    limit, deadline = _limit(policy), None
+    if limit is not None and standing.waits_for_backend:
+        # The policy may have a shorter timeout by now.
+        deadline = min(status.deadline or now + limit, now + limit)
     text = f"moves on at {timestamp(deadline)} if not scheduled" if deadline is not None else ""
     kept = _status(status.attempts, status.tried, status.rounds, deadline=deadline)
     return Step(kept, due=deadline, text=text)
@@ -158,7 +158,7 @@ def _failure(
         # A gang that the scheduler has stays, whatever capability the scheduler lacks by now.
         if passed.why is Why.FORBIDDEN or not released:
             return Refusal(PlacementOutcome.INVALID, passed.text)
-    limit = _limit(policy)
+    limit = _limit(policy) if standing.waits_for_backend else None
     if limit is not None and status.deadline is not None and status.deadline <= now:
         text = f"not scheduled within {policy.admission_timeout}"
         if standing.progress:
