@@ -21,7 +21,13 @@ from core_operator.plan.walk.steps import Step, plan_step
 from core_operator.state.caches import CoreCaches
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PlacementPolicySpec, PodClique, PodCliqueSet, PodGang
+from shared_api.models import (
+    PlacementPolicy,
+    PlacementPolicySpec,
+    PodClique,
+    PodCliqueSet,
+    PodGang,
+)
 
 _KEPT_RANKINGS = 4096
 
@@ -112,7 +118,13 @@ class Placements:
         return found
 
     def _found(self, key: ObjectKey, named: str, *, is_default: bool = False) -> NamedPolicy:
-        found = self._caches.policies.get(key)
+        found, unreadable = (
+            self._caches.policies.get(key),
+            self._caches.policies.unreadable.get(key),
+        )
+        if found is None and unreadable is not None:
+            problem = unreadable.explained(PlacementPolicy.KIND)
+            return NamedPolicy(named, None, is_default, problem)
         return NamedPolicy(named, None if found is None else found.spec, is_default)
 
     def _known_capacities(self) -> dict[str, InstanceCapacity]:
