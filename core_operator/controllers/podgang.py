@@ -145,8 +145,7 @@ class PodGangReconciler:
         # The status ends a recreation. It is written last: a crash in between only repeats it.
         await self._recreate(snapshot, behalf)
         await self._write_status(snapshot, binding, behalf)
-        if snapshot.step is not None:
-            await self._mover.settle(snapshot.gang, snapshot.cliques, behalf)
+        await self._mover.settle(snapshot.gang, snapshot.cliques, behalf)
         if binding is not None:
             # After the status: a crash in between must not forget that the attempt has failed.
             await self._give_back(snapshot, binding, behalf)

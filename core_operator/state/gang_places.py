@@ -12,7 +12,7 @@ from core_operator.plan.layout.expansion import CliqueInstance, GangInstance
 from core_operator.plan.placement.backends import Choice
 from core_operator.plan.placement.demand import demand_of
 from core_operator.plan.placement.gang_placement import with_ignored_preferences, with_topology
-from core_operator.plan.placement.handover import handover_in
+from core_operator.plan.placement.handover import handover_in, known_placement
 from core_operator.plan.placement.policy_choice import NamedPolicy, policy_choice, without_policy
 from core_operator.plan.pods.gang_pods import GroupPods, released_on
 from core_operator.plan.release import Release
@@ -40,6 +40,8 @@ class GangPlaces:
 
     def __init__(self, view: View) -> None:
         self._view = view
+        self._missing: dict[str, datetime] = {}
+        """Since when instances that gangs have are without a record, as this process saw it."""
 
     def placing(self, pcs: PodCliqueSet, gang: GangInstance) -> Placing | NamedPolicy | None:
         """Return the policy of a set and its ranking for a gang; only its name if it does not exist."""
@@ -52,7 +54,7 @@ class GangPlaces:
         ranking = self._view.placements.ranking(
             policy.spec, demand_of(pcs, pods), self._view.backends(), anchor
         )
-        return Placing(policy, policy.spec, ranking)
+        return Placing(policy, policy.spec, ranking, anchor)
 
     def first_choice(self, pcs: PodCliqueSet, gang: GangInstance, now: datetime) -> Choice:
         """Return the backend for a gang that does not exist; its pods may be ungated already."""
@@ -68,12 +70,23 @@ class GangPlaces:
     def next_step(
         self, pcs: PodCliqueSet, placing: Placing | NamedPolicy, present: GangNow, now: datetime
     ) -> tuple[Choice, Step | None]:
-        """Return the choice for a gang that exists, and the step that its policy wants."""
+        """Return the choice for a gang that exists, and the step that its policy wants.
+
+        Without a policy or an instance the step only keeps what is known.
+        """
         gang, backend = present.gang, present.backend
         if isinstance(placing, NamedPolicy) or backend is None:
-            before = gang.status.placement if gang.status is not None else None
-            return self.placed(pcs, placing, backend, before, now), None
-        step = placing.step(gang, present.first_clique, present.groups, present.release, now)
+            before = known_placement(gang, present.first_clique)
+            choice = self.placed(pcs, placing, backend, before, now)
+            return choice, Step(before) if before is not None else None
+        step = placing.step(
+            gang,
+            present.first_clique,
+            present.groups,
+            present.release,
+            now,
+            self._missing_since(backend, now),
+        )
         following = step.text if step is not None else ""
         choice = self.explained(
             pcs, placing, backend, released=present.is_released, following=following
@@ -118,6 +131,12 @@ class GangPlaces:
         if released:
             return with_ignored_preferences(choice, pcs, backends)
         return with_topology(choice, pcs, self._view.topology(pcs), backends)
+
+    def _missing_since(self, backend: str, now: datetime) -> datetime | None:
+        if backend in self._view.backends():
+            self._missing.pop(backend, None)
+            return None
+        return self._missing.setdefault(backend, now)
 
     def _size_of(self, pcs: PodCliqueSet, clique: CliqueInstance) -> int:
         live = self._view.clique(clique.name, pcs)

@@ -12,7 +12,7 @@ from core_operator.plan.placement.backends import RegisteredBackend
 from core_operator.plan.placement.candidates import Instance, Ranking, instances, rank
 from core_operator.plan.placement.capacity import InstanceCapacity, capacity_of
 from core_operator.plan.placement.demand import GangDemand
-from core_operator.plan.placement.handover import handover_in
+from core_operator.plan.placement.handover import known_placement
 from core_operator.plan.placement.policy_choice import NamedPolicy
 from core_operator.plan.pods.gang_pods import GroupPods
 from core_operator.plan.release import Release
@@ -21,7 +21,13 @@ from core_operator.plan.walk.steps import Step, plan_step
 from core_operator.state.caches import CoreCaches
 from shared_api import names
 from shared_api.kube.metadata import ObjectKey
-from shared_api.models import PlacementPolicySpec, PodClique, PodCliqueSet, PodGang
+from shared_api.models import (
+    PlacementPolicy,
+    PlacementPolicySpec,
+    PodClique,
+    PodCliqueSet,
+    PodGang,
+)
 
 _KEPT_RANKINGS = 4096
 
@@ -33,6 +39,8 @@ class Placing:
     policy: NamedPolicy
     spec: PlacementPolicySpec
     ranking: Ranking
+    anchor: str | None = None
+    """The instance of the gang's base gang, if it has one."""
 
     def step(
         self,
@@ -41,15 +49,13 @@ class Placing:
         groups: Sequence[GroupPods],
         release: Release | None,
         now: datetime,
+        missing_since: datetime | None = None,
     ) -> Step | None:
         """Return the next step of a gang; None while it has no instance."""
-        standing = standing_of(gang, groups, release)
+        standing = standing_of(gang, groups, release, missing_since, self.anchor)
         if standing is None:
             return None
-        before = gang.status.placement if gang.status is not None else None
-        left = handover_in(first_clique)
-        if before is None and left is not None and left.gang_uid != gang.metadata.uid:
-            before = left.placement
+        before = known_placement(gang, first_clique)
         return plan_step(self.spec, self.ranking, before, standing, now)
 
 
@@ -84,7 +90,8 @@ class Placements:
         if named:
             return self._found(ObjectKey(pcs.metadata.namespace or "", named), named)
         if self._default:
-            return self._found(ObjectKey(*self._default.split("/", 1)), self._default)
+            key = ObjectKey(*self._default.split("/", 1))
+            return self._found(key, self._default, is_default=True)
         return None
 
     def ranking(
@@ -110,9 +117,15 @@ class Placements:
             found = known.found[key] = rank(spec, demand, seen, backends.get(anchor or ""))
         return found
 
-    def _found(self, key: ObjectKey, named: str) -> NamedPolicy:
-        found = self._caches.policies.get(key)
-        return NamedPolicy(named, None if found is None else found.spec)
+    def _found(self, key: ObjectKey, named: str, *, is_default: bool = False) -> NamedPolicy:
+        found, unreadable = (
+            self._caches.policies.get(key),
+            self._caches.policies.unreadable.get(key),
+        )
+        if found is None and unreadable is not None:
+            problem = unreadable.explained(PlacementPolicy.KIND)
+            return NamedPolicy(named, None, is_default, problem)
+        return NamedPolicy(named, None if found is None else found.spec, is_default)
 
     def _known_capacities(self) -> dict[str, InstanceCapacity]:
         if self._capacities is None:

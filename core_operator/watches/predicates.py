@@ -37,6 +37,13 @@ def is_deleted(old: Watched | None, new: Watched | None) -> bool:
     return old is not None and new is None
 
 
+def deletion_began(old: Watched | None, new: Watched | None) -> bool:
+    """An object is being deleted, and stays until others are gone."""
+    if old is None or new is None:
+        return False
+    return old.metadata.deletion_timestamp is None and new.metadata.deletion_timestamp is not None
+
+
 def deleted_or_changed(old: Watched | None, new: Watched | None) -> bool:
     """A child is gone, or more than its status changed."""
     if old is None:
@@ -189,14 +196,8 @@ def template_shared(old: ClaimTemplate | None, new: ClaimTemplate | None) -> boo
 def backend_changed(
     old: Applied[SchedulerBackend] | None, new: Applied[SchedulerBackend] | None
 ) -> bool:
-    """A backend appeared, is gone, has another spec or another availability."""
-    if old is None or new is None:
-        return True
-    return (old.metadata.uid, old.metadata.generation, _available(old.object)) != (
-        new.metadata.uid,
-        new.metadata.generation,
-        _available(new.object),
-    )
+    """A backend appeared, is gone, has another spec, other labels or another availability."""
+    return old is None or new is None or _chosen_by(old) != _chosen_by(new)
 
 
 def backend_readiness_changed(
@@ -239,6 +240,12 @@ def _ours(marks: Mapping[str, str]) -> dict[str, str]:
         if key.startswith(names.RESERVED_PREFIX)
         or key in (names.LABEL_MANAGED_BY, names.LABEL_PART_OF)
     }
+
+
+def _chosen_by(record: Applied[SchedulerBackend]) -> object:
+    metadata = record.metadata
+    # Placement policies select by labels, which have no part in the generation.
+    return metadata.uid, metadata.generation, metadata.labels, _available(record.object)
 
 
 def _available(record: SchedulerBackend) -> object:

@@ -73,6 +73,8 @@ class WatchTables:
             .owns(caches.services, SETS, when=deleted_or_changed)
             .owns(caches.revisions, SETS, when=predicates.is_deleted)
             .owns(caches.gangs, SETS, when=predicates.is_deleted)
+            # A gang that leaves its backend; the set reports it if that takes long.
+            .owns(caches.gangs, SETS, when=predicates.deletion_began)
             .owns(caches.autoscalers, SETS, when=predicates.autoscaler_drifted)
             .owns(caches.domains, SETS, when=predicates.claim_drifted)
         )

@@ -21,6 +21,7 @@ from core_operator.context import CoreContext
 from core_operator.plan.statuses.reasons import Blocker, BlockingReason
 from core_operator.state.caches import OWNER
 from core_operator.writes.child_events import ChildEvents
+from shared_api import names
 from shared_api.kube.errors import Conflict, ErrorAction, Forbidden, Invalid, classify
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import Resource
@@ -36,6 +37,7 @@ from shared_api.runtime.watching.predicates import Watched
 W = TypeVar("W", bound=Watched)
 C = TypeVar("C")
 
+_FOREGROUND = "foregroundDeletion"
 AT_ONCE = 8
 """Writes that begin together: a small gang takes one round trip, a refusing server gets few."""
 LONGEST_TERMINATION = 30.0
@@ -58,18 +60,46 @@ class ChildTerminating(WaitForEvent):
 
     def __init__(self, resource: Resource, child: Watched) -> None:
         metadata = child.metadata
-        since, finalizers = str(metadata.deletion_timestamp), ", ".join(metadata.finalizers)
         # Models of our kinds have a datetime, projections of others the server's text.
-        self.since = datetime.fromisoformat(since)
-        group = f".{resource.group}" if resource.group else ""
-        place = f"-n {metadata.namespace} " if metadata.namespace else ""
+        self.since = datetime.fromisoformat(str(metadata.deletion_timestamp))
+        why = (
+            _owned_remain(child)
+            if _FOREGROUND in metadata.finalizers
+            else _finalizers_remain(resource, child)
+        )
         super().__init__(
             f"{resource.kind} {metadata.name} is being deleted since {self.since:%Y-%m-%dT%H:%M:%SZ},"
-            f" and its name is needed: its finalizers are not removed ({finalizers or 'none'})."
-            " See why the controllers that set them do not remove them. If they are not installed any"
-            f" more: kubectl {place}patch {resource.plural}{group} {metadata.name} --type=merge"
-            ' -p \'{"metadata":{"finalizers":null}}\''
+            f" and its name is needed: {why}"
         )
+
+
+def _finalizers_remain(resource: Resource, child: Watched) -> str:
+    metadata = child.metadata
+    group = f".{resource.group}" if resource.group else ""
+    place = f"-n {metadata.namespace} " if metadata.namespace else ""
+    return (
+        f"its finalizers are not removed ({', '.join(metadata.finalizers) or 'none'})."
+        " See why the controllers that set them do not remove them. If they are not installed any"
+        f" more: kubectl {place}patch {resource.plural}{group} {metadata.name} --type=merge"
+        ' -p \'{"metadata":{"finalizers":null}}\''
+    )
+
+
+def _owned_remain(child: Watched) -> str:
+    """Return why an object stays whose dependents are deleted first.
+
+    There is no command to remove its finalizer: another backend would get a gang that still runs.
+    """
+    backend = child.metadata.labels.get(names.LABEL_SCHEDULER_BACKEND)
+    if backend is None:
+        return (
+            "objects that it owns are not gone. See which of them have finalizers, and why the"
+            " controllers that set them do not remove them"
+        )
+    return (
+        f"backend '{backend}' has not confirmed that the gang is withdrawn. See whether it runs:"
+        f" kubectl get schedulerbackend {backend}. Do not remove finalizers: the gang could run twice"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,9 +71,10 @@ class GangMover:
         await self._applier.delete(self._gangs, found, behalf, propagation=Propagation.FOREGROUND)
 
     async def settle(self, gang: PodGang, cliques: Mapping[str, PodClique], behalf: Behalf) -> None:
-        """Remove what the predecessor left, or what was left by a move that a bound pod has ended.
+        """Remove what the predecessor left, or what was left by a move that has ended early.
 
-        The status of the gang must have been written before.
+        A bound pod ends a move, and so does a set that names its backend by now. Without this the
+        PodCliques would create no pods. The status of the gang must have been written before.
         """
         clique = first_clique(gang, cliques)
         if clique is not None and names.ANNOTATION_HANDOVER in clique.metadata.annotations:

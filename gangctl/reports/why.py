@@ -222,12 +222,16 @@ def _gang_lines(gang: GangReport) -> list[Line]:
     if short is not None:
         lines += [Line(f"  {sentence}") for sentence in shortage_sentences(short)]
     lines += [
-        Line(f"  Left {one.backend} at {one.until} ({one.outcome}): {one.message}")
+        Line(f"  Left {one.backend} at {one.until}{_outcome(one)}: {one.message}")
         for one in gang.attempts
     ]
     if gang.next_command:
         lines.append(Line(f"  Next: {gang.next_command}"))
     return lines
+
+
+def _outcome(attempt: Attempt) -> str:
+    return f" ({attempt.outcome})" if attempt.outcome else ""
 
 
 def _shown(gang: GangReport) -> list[Stage]:

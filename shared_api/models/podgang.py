@@ -156,7 +156,7 @@ class PlacementAttempt(KubeModel):
     outcome: PlacementOutcome | None = None
     """Capacity: it has no capacity, or did not schedule the gang in time. Invalid: it rejects the gang,
     or the policy does not allow it. Transient: it is down or fails. Ambiguous: it is down, and its
-    scheduler may have the gang."""
+    scheduler may have the gang. Absent: another reason, which is in the message."""
 
     message: Annotated[str, Field(max_length=1024)] | None = None
     """Details for people."""

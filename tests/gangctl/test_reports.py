@@ -177,11 +177,18 @@ def test_why_shows_which_backends_a_gang_has_left() -> None:
                 "outcome": "Capacity",
                 "message": "not scheduled within 5m",
             },
-            {"backend": "default", "from": "2026-05-01T12:05:00Z"},
+            {
+                "backend": "near",
+                "from": "2026-05-01T12:05:00Z",
+                "until": "2026-05-01T12:06:00Z",
+                "message": "its base gang is with backend 'default'",
+            },
+            {"backend": "default", "from": "2026-05-01T12:06:00Z"},
         ]
     }
     text, _ = why(snapshot(gangs=[gang]))
     assert "Left kai at 2026-05-01T12:05:00Z (Capacity): not scheduled within 5m\n" in text
+    assert "Left near at 2026-05-01T12:06:00Z: its base gang is with backend 'default'\n" in text
     assert "Left default" not in text
 
 

@@ -141,6 +141,61 @@ def test_an_instance_without_a_machine_that_is_large_enough_is_passed_over() -> 
     assert why(found, "apart") == "no machine has all that a pod requests: 4 cpu, 8 nvidia.com/gpu"
 
 
+def rows(*rows: dict[str, Any]) -> Any:
+    return capacity_of(BackendInventorySpec.model_validate({"observedAt": NOW, "rows": rows}))
+
+
+LARGE = {"cpu": "64", "gpu": {"count": 8}}
+
+
+def test_machines_that_are_all_in_use_are_large_enough_and_hold_no_gang_now() -> None:
+    around = {
+        "busy": rows({"shape": LARGE, "total": 5, "free": 0}),
+        "idle": rows({"shape": LARGE, "total": 2, "free": 2}),
+        "mixed": rows(
+            {"shape": LARGE, "total": 5, "free": 0},
+            {"shape": {"cpu": "96"}, "total": 5, "free": 5},
+        ),
+        "none": rows({"shape": LARGE, "total": 0}),
+        "empty": rows(),
+    }
+    known = {name: backend(name) for name in around}
+    found = ranking_among(policy(objective="Performance"), DEMAND, known, around)
+    assert order(found) == ["idle", "busy", "mixed"]
+    assert [one.text for one in found.candidates[:2]] == [
+        "holds the gang 1 times",
+        "holds the gang 0 times",
+    ]
+    assert why(found, "none") == why(found, "empty") == "its inventory has no machine"
+
+
+def test_a_machine_with_a_price_of_its_own_has_not_that_of_the_instance() -> None:
+    spot = {"shape": LARGE, "total": 1, "price": {"perGpuHour": "1", "perCpuHour": "0"}}
+    dear = {"shape": LARGE, "total": 1, "price": {"perGpuHour": "9", "perCpuHour": "0"}}
+    plain = {"shape": LARGE, "total": 1}
+    around = {"spot": rows(spot), "dear": rows(plain, dear), "plain": rows(plain, spot)}
+    price = {"perGpuHour": "2", "perCpuHour": "0"}
+    known = {name: backend(name, price=price) for name in around}
+    found = ranking_among(policy(objective="Cost"), DEMAND, known, around)
+    assert [(one.name, one.text) for one in found.candidates] == [
+        ("spot", "16.00 USD/h"),
+        ("plain", "32.00 USD/h"),
+        ("dear", "144.00 USD/h"),
+    ]
+
+
+def test_an_unknown_price_is_unknown_for_a_gang_without_cpu_and_gpu_too() -> None:
+    light = replace(DEMAND, pods=(PodDemand(2, (("memory", Fraction(1024)),)),))
+    known = {"b": backend("b", price={"perCpuHour": "1"}), "a": backend("a")}
+    found = ranking_among(policy(objective="Cost"), light, known)
+    assert [(one.name, one.text) for one in found.candidates] == [
+        ("b", "0.0000 USD/h"),
+        ("a", "price unknown"),
+    ]
+    found = ranking_among(policy(maxHourlyCost="1"), light, known)
+    assert order(found) == ["b"]
+
+
 def test_shapes_that_an_inventory_leaves_out_are_unknown_and_refuse_nothing_by_size() -> None:
     rows = inventory(("64", "4", 100), zone="a", omitted=3)
     around = {"vast": capacity_of(rows)}

@@ -1,5 +1,6 @@
 """What the condition BackendSelected says about the choice of a placement policy."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -7,9 +8,15 @@ from pydantic import ValidationError
 
 from core_operator.plan.placement.backends import Choice, RegisteredBackend
 from core_operator.plan.placement.demand import GangDemand
-from core_operator.plan.placement.policy_choice import NamedPolicy, policy_choice
+from core_operator.plan.placement.policy_choice import NamedPolicy, policy_choice, without_policy
+from core_operator.state.caches import CoreCaches
+from core_operator.state.placements import Placements
 from shared_api import names
+from shared_api.kube.metadata import Metadata
+from shared_api.kube.unreadable import Unreadable
 from shared_api.models import PlacementPolicySpec, SchedulerBackendSpec
+from shared_api.runtime.watching.cache import Cache
+from shared_api.runtime.watching.reflector import Undecoded
 from tests.core import stand_in
 from tests.plan.placement_samples import backend, policy, ranking_of
 from tests.plan.samples import clique, pod_clique_set
@@ -56,6 +63,37 @@ def test_a_policy_without_any_backend_is_no_error_of_ours() -> None:
     found = chosen(policy())
     assert found.message.endswith(
         "leaves no backend. Change it, or add an instance. Passed over: none"
+    )
+
+
+def test_a_policy_that_cannot_be_read_is_told_apart_from_one_that_does_not_exist() -> None:
+    caches = CoreCaches(*(Cache() for one in fields(CoreCaches) if not one.kw_only))
+    metadata = Metadata(
+        name="p", namespace=PCS.metadata.namespace or "", uid="u", resource_version="1"
+    )
+    placements = Placements(caches, default="team/p")
+    absent = placements.policy_of(PCS)
+    named = PCS.model_copy(
+        update={
+            "metadata": PCS.metadata.model_copy(
+                update={"annotations": {names.ANNOTATION_PLACEMENT_POLICY: "p"}}
+            )
+        }
+    )
+    caches.policies.take(Undecoded(Unreadable(metadata, "spec.objective: unknown 'Speed'")))
+    unreadable = placements.policy_of(named)
+    assert absent is not None
+    assert unreadable is not None
+    told = [without_policy(PCS, one, "kai", None) for one in (absent, unreadable)]
+    assert [(one.backend, one.ok, one.reason) for one in told] == 2 * [
+        ("kai", False, names.REASON_POLICY_NOT_FOUND)
+    ]
+    assert told[0].message == (
+        "PlacementPolicy 'team/p' does not exist: create it, or change core's setting"
+        " backends.defaultPolicy, or set the annotation grove.io/placement-policy"
+    )
+    assert told[1].message.startswith(
+        "PlacementPolicy p cannot be read: spec.objective: unknown 'Speed'. Correct it"
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from core_operator.plan.jobs.runs import Ending, JobOutcome
 from core_operator.plan.placement.backends import Choice, RegisteredBackend, choose, needs_of
 from core_operator.plan.pods.gang_pods import BaseState, gang_groups
 from core_operator.plan.release import plan_release
-from core_operator.plan.statuses.podgang import gang_summary, podgang_status
+from core_operator.plan.statuses.podgang import ended_gang_status, gang_summary, podgang_status
 from shared_api import names
 from shared_api.models import PodGang, SchedulerBackendSpec
 from tests.plan.pod_samples import (
@@ -275,3 +276,11 @@ def test_what_a_podclique_repeats_of_its_gang_is_reported_once() -> None:
     summary = gang_summary(of, gang_groups(of, [pod(0, GATED)], cliques), cliques.values())
     assert summary.blocker is not None
     assert summary.blocker.message == "gang w-0: 1/2 pods exist"
+
+
+def test_a_gang_whose_jobs_have_ended_keeps_the_attempts_to_place_it() -> None:
+    placement = {"attempts": [{"backend": "example", "from": "2026-03-01T12:00:00Z"}]}
+    ran = PodGang.model_validate({**gang_in([]).manifest(), "status": {"placement": placement}})
+    done = Ending(JobOutcome.COMPLETED, "CompletionCriteriaMet", "1/1 replicas completed")
+    assert ended_gang_status(ran, done, NOW)["placement"] == placement
+    assert "placement" not in ended_gang_status(gang_in([]), done, NOW)

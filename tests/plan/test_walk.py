@@ -73,6 +73,28 @@ def test_time_in_which_a_gang_waits_for_its_own_pods_does_not_count() -> None:
     assert (step.status.deadline, step.due) == (None, None)
 
 
+def test_a_timeout_that_is_removed_or_shortened_counts_at_once() -> None:
+    known = ranking("a", "b")
+    waits = stored(plan_step(TIMED, known, None, WITH, NOW))
+    for later in (NOW, NOW + timedelta(hours=1)):
+        step = plan_step(policy(), known, waits, WITH, later)
+        assert (step.leaves_for, step.due, step.text) == (None, None, "")
+        assert step.status.deadline is None
+    step = plan_step(policy(admissionTimeout="1m"), known, waits, WITH, NOW)
+    assert step.due == step.status.deadline == NOW + timedelta(minutes=1)
+    step = plan_step(policy(admissionTimeout="1h"), known, waits, WITH, NOW)
+    assert step.due == NOW + timedelta(minutes=5), "it is not known when the time began"
+
+
+def test_a_gang_that_waits_for_its_own_pods_again_gets_the_whole_time() -> None:
+    known, late = ranking("a", "b"), NOW + timedelta(minutes=6)
+    waits = stored(plan_step(TIMED, known, None, WITH, NOW))
+    step = plan_step(TIMED, known, waits, replace(WITH, waits_for_backend=False), late)
+    assert (step.leaves_for, step.due, step.status.deadline) == (None, None, None)
+    again = plan_step(TIMED, known, stored(step), WITH, late)
+    assert again.due == late + timedelta(minutes=5)
+
+
 def test_a_gang_with_a_bound_pod_never_moves() -> None:
     late = PlacementStatus.model_validate(
         {"attempts": [{"backend": "a", "from": NOW}], "deadline": NOW - timedelta(hours=1)}
@@ -103,6 +125,73 @@ def test_a_released_gang_stays_with_an_instance_that_is_down_unless_it_is_to_be_
     assert (step.leaves_for, step.due) == (None, NOW + timedelta(minutes=10))
     step = plan_step(eager, known, stored(step), seen, NOW + timedelta(minutes=10))
     assert (step.leaves_for, step.outcome) == ("b", PlacementOutcome.AMBIGUOUS)
+
+
+@pytest.mark.parametrize("is_released", [True, False])
+def test_a_gang_leaves_an_instance_whose_record_is_deleted(is_released: bool) -> None:
+    eager = policy(lost={"after": "10s", "action": "Relocate"})
+    lost = replace(WITH, is_released=is_released, missing_since=NOW)
+    early, late = (
+        plan_step(eager, ranking("b"), None, lost, NOW + timedelta(seconds=seconds))
+        for seconds in (9, 10)
+    )
+    assert (early.leaves_for, early.due) == (None, NOW + timedelta(seconds=10))
+    assert (late.leaves_for, late.text) == ("b", "backend 'a' has no record")
+    stays = plan_step(policy(), ranking("b"), None, replace(lost, is_released=True), NOW + 2 * HOLD)
+    assert stays.leaves_for is None, "its scheduler may have the gang"
+
+
+NEAR = policy(objective="Locality")
+SCALED = replace(WITH, base="b")
+
+
+def test_under_locality_a_gated_gang_follows_its_base_gang() -> None:
+    step = plan_step(NEAR, ranking("b", "a"), None, SCALED, NOW)
+    assert (step.leaves_for, step.outcome) == ("b", None)
+    assert step.text == "its base gang is with backend 'b'"
+    assert step.status.attempts[0].manifest() == {
+        "backend": "a",
+        "from": "2026-05-01T12:00:00Z",
+        "until": "2026-05-01T12:00:00Z",
+        "message": "its base gang is with backend 'b'",
+    }
+    assert first(ranking("b", "a"), stored(step), NOW) == "b"
+
+
+@pytest.mark.parametrize(
+    ("standing", "known"),
+    [
+        (replace(SCALED, is_released=True), ranking("b", "a")),
+        (replace(SCALED, waits_for_backend=False), ranking("b", "a")),
+        (replace(SCALED, base=None), ranking("b", "a")),
+        (SCALED, ranking("a", down="b")),
+    ],
+    ids=["released", "base gang not scheduled", "no base gang", "base gang's instance is down"],
+)
+def test_a_gang_does_not_follow_its_base_gang(standing: Standing, known: Ranking) -> None:
+    assert plan_step(NEAR, known, None, standing, NOW).leaves_for is None
+
+
+def test_a_gang_does_not_follow_its_base_gang_to_where_it_was_refused() -> None:
+    refused = plan_step(NEAR, ranking("b", "a"), None, replace(WITH, backend="b"), NOW)
+    refused = plan_step(
+        NEAR,
+        ranking("b", "a"),
+        stored(refused),
+        replace(SCALED, backend="b", refusal=INVALID),
+        NOW,
+    )
+    assert refused.leaves_for == "a"
+    assert plan_step(NEAR, ranking("b", "a"), stored(refused), SCALED, NOW).leaves_for is None
+    without = PlacementStatus.model_validate({**stored(refused).manifest(), "tried": []})
+    assert plan_step(NEAR, ranking("b", "a"), without, SCALED, NOW).leaves_for is None
+
+
+def test_a_gang_that_is_recreated_without_a_refusal_ends_its_former_attempt() -> None:
+    open_ = PlacementStatus.model_validate({"attempts": [{"backend": "a", "from": NOW}]})
+    later = NOW + timedelta(minutes=1)
+    step = plan_step(policy(), ranking("a", "b"), open_, replace(WITH, backend="b"), later)
+    assert [(one.backend, one.until) for one in step.status.attempts] == [("a", later), ("b", None)]
 
 
 def test_after_the_last_candidate_the_gang_waits_and_starts_over() -> None:
@@ -161,23 +250,23 @@ EVENTS = st.lists(
         st.sampled_from(["wait", "refuse", "no capacity", "down", "bound", "lost"]),
         st.integers(0, 900),
         st.sets(st.sampled_from(NAMES)),
+        st.sampled_from([None, "1m", "5m"]),
     ),
     max_size=40,
 )
 
 
-@given(EVENTS, st.sampled_from([None, "1m"]), st.booleans())
+@given(EVENTS, st.booleans())
 def test_whatever_happens_the_walk_is_bounded_and_keeps_its_promises(
-    events: list[tuple[str, int, set[str]]],
-    timeout: str | None,
+    events: list[tuple[str, int, set[str], str | None]],
     relocate: bool,
 ) -> None:
-    given_: dict[str, Any] = {"admissionTimeout": timeout} if timeout else {}
-    if relocate:
-        given_["lost"] = {"after": "1m", "action": "Relocate"}
-    wish, now, status = policy(**given_), NOW, None
+    lost: dict[str, Any] = {"lost": {"after": "1m", "action": "Relocate"}} if relocate else {}
+    now, status = NOW, None
     backend, bound, released = "a", False, False
-    for event, seconds, up in events:
+    for event, seconds, up, timeout in events:
+        # The policy may be edited at any time.
+        wish = policy(**lost, **({"admissionTimeout": timeout} if timeout else {}))
         now += timedelta(seconds=seconds)
         bound = event == "bound" or (bound and event != "lost")
         released = bound or released or event == "wait"
@@ -200,6 +289,7 @@ def test_whatever_happens_the_walk_is_bounded_and_keeps_its_promises(
         assert plan_step(wish, known, status, standing, now) == step, (
             "the same input, the same step"
         )
+        assert step.due is None or step.due > now, "or the gang would be reconciled without end"
         status = stored(step)
         assert len(status.attempts) <= ATTEMPTS
         assert len(set(status.tried)) == len(status.tried) <= len(NAMES)

@@ -86,8 +86,8 @@ class Instance:
     abilities: frozenset[str]
     weight: int
     position: int
-    price: tuple[Decimal | None, Decimal | None] | None
-    """Per GPU and per CPU core, in the currency of the policy; None if its machines have their own."""
+    price: tuple[Decimal | None, Decimal | None]
+    """Per GPU and per CPU core, in the currency of the policy; machines may have their own."""
 
 
 def instances(
@@ -149,7 +149,6 @@ def _instance(
     if refusal is None and backend.refusal:
         text = f"it is not accepted: {backend.refusal}"
         refusal = PassedOver(backend.name, Why.INCAPABLE, text)
-    price = backend.record.price
     return Instance(
         backend,
         capacity,
@@ -157,7 +156,7 @@ def _instance(
         abilities_of(backend),
         _weight(policy, backend),
         _position(policy, backend),
-        None if price is None and capacity is not None else _units(policy, price),
+        _units(policy, backend.record.price),
     )
 
 
@@ -252,15 +251,20 @@ def _cost(policy: PlacementPolicySpec, gang: _Gang, one: Instance) -> Decimal | 
     """Return what a gang costs per hour; None if a price that it needs is unknown."""
     if policy.max_hourly_cost is None and policy.objective is not PlacementObjective.COST:
         return None
-    if one.price is not None or one.capacity is None:
-        return _total(gang, one.price or (None, None))
+    if one.capacity is None or not one.capacity.has_prices:
+        return _total(gang, one.price)
     # The scheduler may choose any machine, so one unknown price leaves the cost unknown.
-    costs = [_total(gang, _units(policy, price)) for price in one.capacity.prices(gang.pods)]
+    prices = one.capacity.prices(gang.pods)
+    units = (one.price if price is None else _units(policy, price) for price in prices)
+    costs = [_total(gang, unit) for unit in units]
     known = [cost for cost in costs if cost is not None]
     return max(known) if known and len(known) == len(costs) else None
 
 
 def _total(gang: _Gang, units: tuple[Decimal | None, Decimal | None]) -> Decimal | None:
+    if units == (None, None):
+        # Also of a gang that requests neither: unknown is never free of charge.
+        return None
     total = Decimal(0)
     for amount, unit in ((gang.gpus, units[0]), (gang.cpus, units[1])):
         if amount:

@@ -52,6 +52,14 @@ def handover_in(clique: PodClique | None) -> Handover | None:
     return Handover(found.gang_uid, found.placement)
 
 
+def known_placement(gang: PodGang, first_clique: PodClique | None) -> PlacementStatus | None:
+    """Return what is known about how a gang came to its backend: its own, or what was left for it."""
+    if gang.status is not None and gang.status.placement is not None:
+        return gang.status.placement
+    left = handover_in(first_clique)
+    return left.placement if left is not None and left.gang_uid != gang.metadata.uid else None
+
+
 def handover_patch(clique: PodClique, handover: Handover | None) -> JsonObject:
     """Return the merge patch that stores or removes a handover."""
     text = None

@@ -20,21 +20,26 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class NamedPolicy:
-    """The placement policy of a set; without a spec it does not exist."""
+    """The placement policy of a set; without a spec it does not exist, or cannot be read."""
 
     name: str
     spec: PlacementPolicySpec | None
+    is_default: bool = False
+    """It is that of core's settings: the set names none."""
+    problem: str = ""
+    """Why it cannot be read; empty if it can, or does not exist."""
 
 
 def without_policy(
     pcs: PodCliqueSet, policy: NamedPolicy, backend: str | None, known: RegisteredBackend | None
 ) -> Choice:
-    """Return the choice of a gang whose policy does not exist; it keeps the backend that it has."""
-    text = (
-        f"PlacementPolicy '{policy.name}' does not exist: create it, or change the annotation"
-        f" {names.ANNOTATION_PLACEMENT_POLICY}"
-    )
-    return _refused(pcs, known, names.REASON_POLICY_NOT_FOUND, text, backend)
+    """Return the choice of a gang without a spec of its policy; it keeps the backend that it has."""
+    annotation = names.ANNOTATION_PLACEMENT_POLICY
+    remedy = f"change the annotation {annotation}"
+    if policy.is_default:
+        remedy = f"change core's setting backends.defaultPolicy, or set the annotation {annotation}"
+    text = f"PlacementPolicy '{policy.name}' does not exist: create it, or {remedy}"
+    return _refused(pcs, known, names.REASON_POLICY_NOT_FOUND, policy.problem or text, backend)
 
 
 def policy_choice(  # noqa: PLR0913 - what a choice is made of

@@ -117,12 +117,16 @@ def _is_refusal(condition: Condition) -> bool:
 def ended_gang_status(gang: PodGang, ending: Ending, now: datetime) -> JsonObject:
     """Return what core applies to a gang whose jobs have ended and that has no running pod.
 
-    The backend then releases the scheduler's objects. The other conditions of core stay.
+    The backend then releases the scheduler's objects. The other conditions of core stay, and so do
+    its attempts.
     """
     previous = gang.status.conditions if gang.status is not None else ()
     kept = (one for one in previous if one.type in _KEPT_AT_END)
     conditions = (*kept, *ending_conditions(ending, Observation(now, previous)))
-    return {"conditions": rendered(conditions), **_incarnations(gang, None, None)}
+    fields: JsonObject = {}
+    if gang.status is not None and gang.status.placement is not None:
+        fields["placement"] = gang.status.placement.manifest()
+    return {"conditions": rendered(conditions), **_incarnations(gang, None, None), **fields}
 
 
 def _incarnations(

@@ -5,6 +5,7 @@ that were given back because the scheduler did not bind them in time. No schedul
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from core_operator.plan.pods.gang_pods import GroupPods, has_ungated_pod, released_on
 from core_operator.plan.release import Release, WaitingFor
@@ -27,6 +28,8 @@ def standing_of(
     gang: PodGang,
     groups: Sequence[GroupPods],
     release: Release | None,
+    missing_since: datetime | None = None,
+    base: str | None = None,
 ) -> Standing | None:
     """Return how far a gang is; None if it has no backend."""
     pods = [pod for group in groups for pod in group.live]
@@ -46,6 +49,8 @@ def standing_of(
         or (release is not None and release.reason not in _NOT_OF_THE_BACKEND),
         refusal=_refusal(gang),
         progress=scheduled.message if scheduled is not None and scheduled.status != "True" else "",
+        missing_since=missing_since,
+        base=base,
     )
 
 

@@ -3,7 +3,8 @@
 The walk has four outcomes. Capacity and Invalid: the instance does not take the gang, so it moves
 on. Transient: the instance is down or fails, so a gang that no scheduler has seen moves on after a
 while. Ambiguous: the instance is down and its scheduler may have the gang, so the gang stays, unless
-`lost.action` is `Relocate`. A gang with a bound pod never moves.
+`lost.action` is `Relocate`. A gang with a bound pod never moves. Under Locality a gated gang follows
+its base gang once, which may have moved after both were created.
 
 Everything follows from the ranking and from `status.placement` of the gang, so a restart changes
 nothing. After the last candidate the gang stays where it is, and starts over later each time.
@@ -20,6 +21,7 @@ from shared_api.durations import duration_of
 from shared_api.models import (
     LostAction,
     PlacementAttempt,
+    PlacementObjective,
     PlacementOutcome,
     PlacementPolicySpec,
     PlacementStatus,
@@ -40,9 +42,9 @@ _EMPTY = PlacementStatus()
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an instance does not take a gang."""
+    """Why an instance does not take a gang; without an outcome, why the gang leaves it."""
 
-    outcome: PlacementOutcome
+    outcome: PlacementOutcome | None
     text: str
 
 
@@ -61,6 +63,10 @@ class Standing:
     refusal: Refusal | None = None
     progress: str = ""
     """What the scheduler reports."""
+    missing_since: datetime | None = None
+    """Since when its instance has no record; None if it has one."""
+    base: str | None = None
+    """The instance of its base gang; None if it has no base gang."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +108,14 @@ def plan_step(
     failure = _failure(policy, ranking, status, standing, now)
     if failure is not None:
         return _on(ranking, status, standing, failure, now)
-    limit = _limit(policy)
-    deadline = status.deadline
-    if deadline is None and limit is not None and standing.waits_for_backend:
-        deadline = now + limit
+    if policy.objective is PlacementObjective.LOCALITY and _follows(ranking, status, standing, now):
+        moved = Refusal(None, f"its base gang is with backend '{standing.base}'")
+        closed = _status(_closed(status.attempts, moved, now), status.tried, status.rounds)
+        return Step(closed, standing.base, text=moved.text)
+    limit, deadline = _limit(policy), None
+    if limit is not None and standing.waits_for_backend:
+        # The policy may have a shorter timeout by now.
+        deadline = min(status.deadline or now + limit, now + limit)
     text = f"moves on at {timestamp(deadline)} if not scheduled" if deadline is not None else ""
     kept = _status(status.attempts, status.tried, status.rounds, deadline=deadline)
     return Step(kept, due=deadline, text=text)
@@ -115,7 +125,7 @@ def _stay(
     policy: PlacementPolicySpec, ranking: Ranking, standing: Standing, now: datetime
 ) -> tuple[datetime | None, str] | None:
     """Return until when a gang stays although its instance is down; None if it does not."""
-    passed = _passed(ranking, standing.backend)
+    passed = _passed(ranking, standing)
     if standing.refusal is not None or passed is None or passed.why is not Why.DOWN:
         return None
     since = passed.since or now
@@ -139,7 +149,7 @@ def _failure(
 ) -> Refusal | None:
     if standing.refusal is not None:
         return standing.refusal
-    passed = _passed(ranking, standing.backend)
+    passed = _passed(ranking, standing)
     if passed is not None:
         released = standing.is_released
         if passed.why is Why.DOWN:
@@ -148,7 +158,7 @@ def _failure(
         # A gang that the scheduler has stays, whatever capability the scheduler lacks by now.
         if passed.why is Why.FORBIDDEN or not released:
             return Refusal(PlacementOutcome.INVALID, passed.text)
-    limit = _limit(policy)
+    limit = _limit(policy) if standing.waits_for_backend else None
     if limit is not None and status.deadline is not None and status.deadline <= now:
         text = f"not scheduled within {policy.admission_timeout}"
         if standing.progress:
@@ -184,6 +194,17 @@ def _on(
     return Step(closed, following.name, text=why.text, outcome=why.outcome)
 
 
+def _follows(ranking: Ranking, status: PlacementStatus, standing: Standing, now: datetime) -> bool:
+    """Tell whether a gang that is about to be released goes to the instance of its base gang."""
+    if standing.is_released or not standing.waits_for_backend or standing.base is None:
+        return False
+    if any(one.backend == standing.base for one in status.attempts):
+        # It is there, or was refused there.
+        return False
+    nearest = _next(ranking, status.tried, now)
+    return nearest is not None and nearest.name == standing.base
+
+
 def _next(ranking: Ranking, tried: Collection[str], now: datetime) -> Candidate | None:
     """Return the best candidate that was not tried; one that was just down only if there is no other."""
     left = [one for one in ranking.candidates if one.name not in tried]
@@ -191,11 +212,13 @@ def _next(ranking: Ranking, tried: Collection[str], now: datetime) -> Candidate 
     return next(settled, None) or next(iter(left), None)
 
 
-def _passed(ranking: Ranking, name: str) -> PassedOver | None:
+def _passed(ranking: Ranking, standing: Standing) -> PassedOver | None:
+    name = standing.backend
     if ranking.has(name):
         return None
     # An instance without a record is not known to be gone for good.
-    return ranking.passed(name) or PassedOver(name, Why.DOWN, f"backend '{name}' has no record")
+    text = f"backend '{name}' has no record"
+    return ranking.passed(name) or PassedOver(name, Why.DOWN, text, standing.missing_since)
 
 
 def _limit(policy: PlacementPolicySpec) -> timedelta | None:
@@ -207,13 +230,19 @@ def _with_attempt(status: PlacementStatus, backend: str, now: datetime) -> Place
     attempts = status.attempts
     if attempts and attempts[-1].backend == backend and attempts[-1].until is None:
         return status
+    if attempts and attempts[-1].until is None:
+        # Such as a changed topology.
+        text = attempts[-1].message or "the gang was recreated for another reason"
+        attempts = (*attempts[:-1], _attempt(attempts[-1], {"until": now, "message": text}))
     opened = PlacementAttempt.model_validate({"backend": backend, "from": now})
     return _status((*attempts, opened), status.tried, status.rounds)
 
 
 def _marked(attempts: tuple[PlacementAttempt, ...], why: Refusal) -> tuple[PlacementAttempt, ...]:
     *former, last = attempts
-    given = {"outcome": why.outcome, "message": without_middle(why.text, _MESSAGE)}
+    given: dict[str, object] = {"message": without_middle(why.text, _MESSAGE)}
+    if why.outcome is not None:
+        given["outcome"] = why.outcome
     return (*former, _attempt(last, given))
 
 
