@@ -136,6 +136,8 @@ def test_words_of_a_pod_are_quoted_and_addresses_are_inserted_by_the_script() ->
         ({"command": []}, "needs a command"),
         ({"securityContext": {"runAsUser": 0}}, "securityContext.runAsUser: the user of the Slurm"),
         ({"env": [{"name": "a.b"}]}, "'a.b' is no name for a shell"),
+        ({"env": [{"name": "a\n"}]}, "' is no name for a shell"),
+        ({"env": [{"name": "SLURM_JOB_ID"}]}, "env[0].name: 'SLURM_JOB_ID' configures Slurm's own"),
     ],
 )
 def test_what_the_runner_cannot_honour_is_refused(container: dict[str, Any], message: str) -> None:
@@ -152,6 +154,27 @@ def test_image_needs_an_allowed_prefix_or_a_bundle() -> None:
     assert list(refusals(allowed, image)) == []
     oci = OPTIONS.model_copy(update={"runner": Runner.OCI})
     assert "there is no bundle" in next(refusals(oci, image))
+
+
+@pytest.mark.parametrize("runner", list(Runner))
+def test_command_is_never_an_option_of_srun_or_of_the_runner(runner: Runner) -> None:
+    options = OPTIONS.model_copy(update={"runner": runner, "runner_arguments": ("--nv",)})
+    pod = slurm_pod("a", command_words=["--container-mounts=/:/host", "sh"])
+    text = script_of(plan(pod), options, Setting("team/train#1", 300, {"a": 0}, {}))
+    (step,) = (line for line in text.splitlines() if "--nodelist=" in line)
+    assert step.split(" -- ", 1)[1].endswith("--container-mounts=/:/host sh")
+
+
+def test_variables_of_the_runner_are_refused_where_there_is_a_container() -> None:
+    env = [{"name": "APPTAINER_BIND", "value": "/"}, {"name": "LD_PRELOAD", "value": "/x.so"}]
+    pod = {"containers": [{**CONTAINER, "image": "registry/a", "env": env}]}
+    options = OPTIONS.model_copy(
+        update={"runner": Runner.APPTAINER, "image_prefixes": ("registry/",)}
+    )
+    first, second = refusals(options, pod)
+    assert "'APPTAINER_BIND' configures the runner apptainer outside of the container" in first
+    assert "'LD_PRELOAD'" in second
+    assert list(refusals(OPTIONS, {"containers": [{**CONTAINER, "env": env}]})) == []
 
 
 def _job(state: str, commands: str, report: str = "", **fields: Any) -> Any:
