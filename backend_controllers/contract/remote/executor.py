@@ -163,6 +163,10 @@ class Executor(Protocol):
         """All gangs for which something exists."""
         ...
 
+    def loss(self, gang: ObjectKey) -> str:
+        """Why pods of a gang of this name have nothing any more that had something; may be empty."""
+        ...
+
     async def reserve(self, order: Order) -> None:
         """Get resources for all pods of an order, or for none of them. Nothing starts."""
         ...
