@@ -112,6 +112,10 @@ class Order:
     """The rank of every pod of the gang by name, also of those that have resources already."""
     pack: PackLevels = field(default_factory=PackLevels)
     grant_seconds: int = 300
+    max_runtime_seconds: int = 0
+    """The longest that the gang runs; 0 if that is not known."""
+    reservation: str = ""
+    """Name of the PodGang whose reservation is used."""
 
 
 @dataclass(frozen=True, slots=True)

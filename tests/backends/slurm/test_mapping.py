@@ -55,10 +55,18 @@ def test_pods_that_are_alike_are_one_component() -> None:
     assert (one.pods, one.cpus, one.gres, one.time_limit_minutes) == (2, 2, (("gpu", 2),), 60)
 
 
-def test_deadline_and_priority_class_become_limits_of_the_job() -> None:
-    pod = slurm_pod("a", queue="gpu", activeDeadlineSeconds=61, priorityClassName="urgent")
-    (one,) = plan(pod).components
-    assert (one.time_limit_minutes, one.qos) == (2, "high")
+def test_longest_runtime_and_priority_class_become_limits_of_the_job() -> None:
+    pod = slurm_pod("a", queue="gpu", priorityClassName="urgent")
+    (one,) = plan(pod, max_runtime_seconds=3600, grant_seconds=300).components
+    # Never before core, which counts from the start.
+    assert (one.time_limit_minutes, one.qos) == (66, "high")
+    (other,) = plan(slurm_pod("a"), max_runtime_seconds=60).components
+    assert other.time_limit_minutes == 7
+
+
+def test_reservation_of_another_gang_is_used_by_its_name() -> None:
+    (one,) = plan(slurm_pod("a"), reservation="train-0").components
+    assert one.reservation == "podgang-team-train-0"
 
 
 def test_unlike_pods_with_nodes_of_their_own_are_components_of_one_job() -> None:
