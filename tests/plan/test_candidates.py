@@ -141,6 +141,14 @@ def test_an_instance_without_a_machine_that_is_large_enough_is_passed_over() -> 
     assert why(found, "apart") == "no machine has all that a pod requests: 4 cpu, 8 nvidia.com/gpu"
 
 
+def test_an_instance_whose_machines_are_all_in_use_is_not_passed_over() -> None:
+    rows = inventory(("64", "8", 3), ("64", "0", 9)).rows
+    used = [{**row.manifest(), "free": 0} for row in rows]
+    spec = BackendInventorySpec.model_validate({"observedAt": NOW, "rows": used})
+    around = {"used": capacity_of(spec)}
+    assert order(ranking_among(policy(), DEMAND, {"used": backend("used")}, around)) == ["used"]
+
+
 def test_shapes_that_an_inventory_leaves_out_are_unknown_and_refuse_nothing_by_size() -> None:
     rows = inventory(("64", "4", 100), zone="a", omitted=3)
     around = {"vast": capacity_of(rows)}

@@ -83,7 +83,7 @@ class InstanceCapacity:
                 if amount > largest.get(name, 0):
                     most = _text(largest.get(name, 0))
                     return f"a pod requests {_text(amount)} {name}, its largest machine has {most}"
-            if not self.has_largest and not self._pods(pod.amounts):
+            if not self.has_largest and not any(shape.holds(pod) for shape in self.shapes):
                 wanted = ", ".join(f"{_text(amount)} {name}" for name, amount in pod.amounts)
                 return f"no machine has all that a pod requests: {wanted}"
         return ""
@@ -129,6 +129,7 @@ def capacity_of(inventory: BackendInventorySpec) -> InstanceCapacity:
             row.price,
         )
         for row in inventory.rows
+        if row.total
     )
     known = {name for shape in shapes for name in shape.amounts}
     columns = {
@@ -136,7 +137,8 @@ def capacity_of(inventory: BackendInventorySpec) -> InstanceCapacity:
     }
     largest = {name: max(column) for name, column in columns.items()}
     counts = tuple(shape.count for shape in shapes)
-    has_largest = any(shape.count and shape.amounts == largest for shape in shapes)
+    # A machine that is in use is large enough too.
+    has_largest = any(shape.amounts == largest for shape in shapes)
     return InstanceCapacity(shapes, not inventory.omitted, largest, columns, counts, has_largest)
 
 
