@@ -72,6 +72,7 @@ MNNVL_GROUP_NONE = "none"
 
 # Annotations that core writes. Core does not copy metadata with this prefix from a PodCliqueSet.
 ANNOTATION_TOPOLOGY_NAME = "grove.io/topology-name"
+ANNOTATION_MAX_RUNTIME = "grove.io/max-runtime"
 ANNOTATION_PREPARATION = "grove.io/preparation"
 ANNOTATION_PODGANG_UID = "grove.io/podgang-uid"
 ANNOTATION_HANDOVER = "grove.io/placement-handover"

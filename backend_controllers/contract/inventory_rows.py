@@ -52,6 +52,8 @@ class ObservedNode(msgspec.Struct, frozen=True):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: Cordon = Cordon()
     status: Allocatable = Allocatable()
+    is_unused: bool | None = None
+    """None: only the scheduler knows. No field of a Node."""
 
 
 Kind = tuple[tuple[tuple[str, Fraction], ...], tuple[tuple[str, str], ...]]
@@ -81,16 +83,23 @@ def rows_of(
     nodes: Iterable[ObservedNode], selector: Mapping[str, str]
 ) -> tuple[tuple[InventoryRow, ...], int]:
     """Return the rows, the most frequent first, and how many further kinds were left out."""
-    found = (kind_of(node, selector) for node in nodes)
-    counted = Counter(kind for kind in found if kind is not None)
+    counted: Counter[Kind] = Counter()
+    unused: dict[Kind, int] = {}
+    for node in nodes:
+        if (kind := kind_of(node, selector)) is not None:
+            counted[kind] += 1
+            if node.is_unused is not None:
+                unused[kind] = unused.get(kind, 0) + node.is_unused
     ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    rows = tuple(_row(kind, total) for kind, total in ordered[:MAX_ROWS])
+    rows = tuple(_row(kind, total, unused.get(kind)) for kind, total in ordered[:MAX_ROWS])
     return rows, max(0, len(ordered) - MAX_ROWS)
 
 
-def _row(kind: Kind, total: int) -> InventoryRow:
+def _row(kind: Kind, total: int, free: int | None) -> InventoryRow:
     amounts, labels = dict(kind[0]), dict(kind[1])
     fields: dict[str, object] = {"shape": from_kubernetes(amounts, labels), "total": total}
+    if free is not None:
+        fields["free"] = free
     if (location := location_of(labels)) is not None:
         fields["location"] = location
     return InventoryRow.model_validate(fields)

@@ -79,6 +79,11 @@ class DockerExecutor:
         found = {gang for host in self._hosts.values() for gang in host.gangs()}
         return tuple(sorted(found))
 
+    def loss(self, gang: ObjectKey) -> str:
+        """Nothing is known about a container that is gone."""
+        del gang
+        return ""
+
     async def reserve(self, order: Order) -> None:
         """Create the containers of all pods of an order, or none."""
         existing = {unit.pod_uid for unit in self._units_of(order)}

@@ -22,10 +22,11 @@ from backend_controllers.contract.remote.executor import (
     RemoteUnit,
     identified,
 )
-from backend_controllers.contract.remote.pod_status import pod_status
+from backend_controllers.contract.remote.pod_status import lost_status, pod_status
 from backend_controllers.contract.remote.remote_status import Attempt, order_of, remote_status
 from backend_controllers.contract.remote.steps import (
     RemoteState,
+    lost_pods,
     plan_steps,
     recorded_units,
     tag_of,
@@ -38,7 +39,7 @@ from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import Conflict, NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.resources import PODS
-from shared_api.models import RemoteMemberState, RemotePhase
+from shared_api.models import JsonObject, RemoteMemberState, RemotePhase
 from shared_api.runtime.applying.applier import Applier
 from shared_api.runtime.applying.targets import Behalf, Target
 from shared_api.runtime.leading.fence import permitted
@@ -47,6 +48,7 @@ from shared_api.runtime.reconciling.outcome import Result, Retry
 from shared_api.runtime.watching.cache import Cache
 
 EVENT_NOT_RESERVED = "RemoteNotReserved"
+EVENT_LOST = "RemotePodLost"
 _REJECTED_AGAIN_AFTER = 300.0
 """Seconds before a gang is tried again that the far side rejects; no event announces a new image."""
 
@@ -190,9 +192,18 @@ class RemoteGangReconciler:
             if pod is None or pod.metadata.uid != unit.pod_uid or pod.spec.node_name != state.node:
                 continue
             if (status := pod_status(pod, unit, now)) is not None:
-                body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
-                patch = Patch(body, PatchType.STRATEGIC)
-                await self._applier.patch(self._pods, pod, patch, Behalf(key), "status")
+                await self._write_pod(pod, status, key)
+        for pod in lost_pods(state):
+            reason = self._executor.loss(key)
+            if (status := lost_status(pod, reason, now)) is not None:
+                await self._write_pod(pod, status, key)
+                message = f"pod {pod.metadata.name} lost what ran for it: {reason or 'it is gone'}"
+                self._context.record_event(pod, EVENT_LOST, message, warning=True, kind=PODS)
+
+    async def _write_pod(self, pod: RemotePod, status: JsonObject, key: ObjectKey) -> None:
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
+        patch = Patch(body, PatchType.STRATEGIC)
+        await self._applier.patch(self._pods, pod, patch, Behalf(key), "status")
 
     async def _write(self, state: RemoteState, phase: RemotePhase, attempt: Attempt) -> None:
         if state.remote is None:

@@ -50,4 +50,5 @@ class HostsAsNodes:
 def _node(host: HostOffer) -> ObservedNode:
     amounts = {name: quantity(name, amount) for name, amount in host.total.items()}
     metadata = Metadata(name=host.name, labels=dict(host.labels))
-    return ObservedNode(metadata, status=Allocatable(amounts))
+    is_unused = all(host.free.get(name, 0) >= amount for name, amount in host.total.items())
+    return ObservedNode(metadata, status=Allocatable(amounts), is_unused=is_unused)

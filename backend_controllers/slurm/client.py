@@ -91,7 +91,11 @@ class SlurmClient:
         dialect = await self.dialect()
         query = f"?update_time={since}" if since else ""
         answer = await self._call("GET", f"{dialect.prefix}/jobs{query}", self._options.user)
-        return None if answer is None else [dialect.job(one) for one in _objects(answer, "jobs")]
+        found = _objects(answer or {}, "jobs")
+        # Old servers answer 304 if nothing changed. New ones answer with no jobs at all.
+        if answer is None or (since and not found):
+            return None
+        return [dialect.job(one) for one in found]
 
     async def nodes(self) -> list[NodeRecord]:
         """Return all nodes."""

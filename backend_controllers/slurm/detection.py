@@ -31,7 +31,9 @@ def detect(served: Served, options: Options) -> Dialect:
     """Return the only dialect, whatever the cluster serves."""
     del served
     chosen = checked_options(options, SlurmOptions)
-    translator = RemoteTranslator("Slurm", chosen.grant_seconds, partial(_refusals, chosen))
+    translator = RemoteTranslator(
+        "Slurm", chosen.grant_seconds, partial(_refusals, chosen), has_reservations=True
+    )
     return remote_dialect(DIALECT, CAPABILITIES, SCHEDULER_NAME, translator)
 
 

@@ -85,6 +85,13 @@ class SlurmExecutor:
         """All gangs for which something exists."""
         return tuple(sorted(self._watch.gangs()))
 
+    def loss(self, gang: ObjectKey) -> str:
+        """How the last job of a gang ended that was started."""
+        ended = [
+            job for job in self._watch.of_gang(gang) if job.has_ended and not job.tag.is_waiting
+        ]
+        return max(ended, key=lambda job: job.id).ending() if ended else ""
+
     async def reserve(self, order: Order) -> None:
         """Get nodes for all pods of an order, or for none."""
         gang = ObjectKey(order.tag.namespace, order.tag.name)

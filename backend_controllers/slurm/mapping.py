@@ -19,6 +19,8 @@ from backend_controllers.slurm.tags import MOST_PODS
 from shared_api.kube.pod_resources import NoQuantityError, requests_of
 
 QUEUE_LABEL = "slurm.grove.io/queue"
+RESERVATION_PREFIX = "podgang-"
+"""Of the reservations of Slurm that gangs may name."""
 FEATURE_PREFIX = "feature.slurm.grove.io/"
 _MEBI = 2**20
 _SHOWN = 3
@@ -48,7 +50,7 @@ def planned(
         raise ExecutorError(Outcome.INVALID, f"{message}. Use queues of one user for all pods")
     by_shape: dict[Component, list[RemotePod]] = {}
     for pod, queue in zip(order.pods, queues, strict=True):
-        by_shape.setdefault(_shape(pod, queue, options), []).append(pod)
+        by_shape.setdefault(_shape(pod, queue, order, options), []).append(pod)
     components = tuple(replace(shape, pods=len(pods)) for shape, pods in by_shape.items())
     components = _packed(components, order, options, nodes, used)
     _check_disjoint(components, nodes)
@@ -119,7 +121,7 @@ def shortage(components: Sequence[Component], nodes: Sequence[NodeRecord], reaso
     )
 
 
-def _shape(pod: RemotePod, queue: SlurmQueue, options: SlurmOptions) -> Component:
+def _shape(pod: RemotePod, queue: SlurmQueue, order: Order, options: SlurmOptions) -> Component:
     name = pod.metadata.name
     try:
         requests = requests_of(pod.spec.resources)
@@ -133,8 +135,10 @@ def _shape(pod: RemotePod, queue: SlurmQueue, options: SlurmOptions) -> Componen
             message = f"pod {name}: Slurm has no resource for {resource}"
             raise ExecutorError(Outcome.INVALID, f"{message}. Map it in options.gpuResources")
         gres.append((options.gpu_resources[resource], math.ceil(amount)))
-    seconds = pod.spec.active_deadline_seconds
-    minutes = math.ceil(seconds / 60) if seconds else queue.time_limit_minutes or 0
+    longest = order.max_runtime_seconds
+    # Core ends the gang, and counts from its start; Slurm counts from the grant.
+    minutes = math.ceil((longest + order.grant_seconds) / 60) + 1 if longest else 0
+    reservation = f"{RESERVATION_PREFIX}{order.tag.namespace}-{order.reservation}"
     return Component(
         0,
         max(1, math.ceil(requests.get("cpu", Fraction(0)))),
@@ -143,9 +147,9 @@ def _shape(pod: RemotePod, queue: SlurmQueue, options: SlurmOptions) -> Componen
         queue.partition or "",
         queue.account or "",
         options.qos_by_priority_class.get(pod.spec.priority_class_name, queue.qos or ""),
-        queue.reservation or "",
+        reservation if order.reservation else queue.reservation or "",
         _constraint(pod),
-        minutes,
+        minutes or queue.time_limit_minutes or 0,
     )
 
 

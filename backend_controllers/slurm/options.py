@@ -47,10 +47,10 @@ class SlurmQueue(Options):
     """Quality of service, if the priority class of the pods maps to none."""
 
     reservation: _SlurmName | None = None
-    """Reservation of Slurm that the jobs use."""
+    """Reservation of Slurm that the jobs use, if their gang names none."""
 
     time_limit_minutes: Annotated[int, Field(ge=1, le=525600)] | None = None
-    """Time limit of jobs whose pods have no `activeDeadlineSeconds`. Default: that of the partition."""
+    """Time limit of jobs whose set has no `maxRuntime`. Default: that of the partition."""
 
 
 class SlurmOptions(Options):
@@ -135,6 +135,10 @@ class SlurmOptions(Options):
 
     idle_poll_seconds: Annotated[float, Field(ge=0.2, le=300)] = 5.0
     """Seconds between two requests for jobs otherwise. After two failed ones all pods are unknown."""
+
+    accounting_hours: Annotated[int, Field(ge=0, le=8760)] = 48
+    """Hours for which ended jobs are looked up in slurmdbd, if slurmrestd serves it, when this process
+    starts or Slurm answers again."""
 
     control_seconds: Annotated[int, Field(ge=1, le=600)] = 30
     """Seconds between two looks of a running job at its comment, in which pods are removed one by

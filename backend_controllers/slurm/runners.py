@@ -1,7 +1,9 @@
 """What runs a pod's command on a node: templates for four runners. Pure.
 
-Every word is quoted here, so nothing of a pod is interpreted by the shell of the job's script. The
-addresses of the members are known only to that script, so references to them become its variable.
+Every word is quoted here, so nothing of a pod is interpreted by the shell of the job's script, and a
+command never begins with what `srun` would read as an option. Variables that configure Slurm's own
+programs or those of the runner are refused. The addresses of the members are known only to that
+script, so references to them become its variable.
 """
 
 import re
@@ -16,7 +18,10 @@ HOST_IMAGE = "host"
 """What pods name as their image if the runner has none."""
 LATER = "\0"
 """Stands for the addresses of all members."""
-_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_SLURM = ("SLURM", "SRUN_", "SBATCH_", "SALLOC_", "SPANK_")
+_OF_RUNNERS = ("APPTAINER", "SINGULARITY", "ENROOT_", "PYXIS_", "LD_")
+"""They would take effect on the node before there is a container."""
 _VARIABLE = f'"${ENV_ADDRESSES}"'
 
 
@@ -47,11 +52,14 @@ def command_of(
 ) -> Iterator[str]:
     """Yield the words after `srun` and its options, as shell words."""
     container = pod.spec.containers[0]
+    # A command that begins with a dash would else be an option of `srun`.
+    yield "--"
     if options.runner is Runner.APPTAINER:
         verb = "exec" if container.command else "run"
-        head = ["apptainer", verb, *options.runner_arguments]
+        head = [verb, *options.runner_arguments]
         if container.working_dir:
             head += ["--pwd", container.working_dir]
+        yield '"$apptainer"'
         yield from map(shlex.quote, (*head, f"docker://{container.image}"))
     for word in (*container.command, *container.args):
         yield later_addresses(expanded(word, variables))
@@ -67,7 +75,7 @@ def refusals(options: SlurmOptions, template: Mapping[str, object]) -> Iterator[
             if options.runner in (Runner.NONE, Runner.OCI) and not container.get("command"):
                 yield f"{path}.command: the runner {options.runner} needs a command"
             yield from _identity(f"{path}.securityContext", container.get("securityContext"))
-            yield from _names(f"{path}.env", container.get("env"))
+            yield from _names(f"{path}.env", container.get("env"), options)
     yield from _identity("podSpec.securityContext", template.get("securityContext"))
 
 
@@ -95,8 +103,15 @@ def _identity(path: str, security: object) -> Iterator[str]:
             yield f"{path}.{name}: the user of the Slurm queue runs it"
 
 
-def _names(path: str, variables: object) -> Iterator[str]:
+def _names(path: str, variables: object, options: SlurmOptions) -> Iterator[str]:
     for place, variable in enumerate(variables if isinstance(variables, Sequence) else ()):
         name = variable.get("name") if isinstance(variable, Mapping) else None
-        if isinstance(name, str) and not _NAME.match(name):
-            yield f"{path}[{place}].name: '{name}' is not a valid name for a shell"
+        if not isinstance(name, str):
+            continue
+        where = f"{path}[{place}].name: '{name}'"
+        if not _NAME.fullmatch(name):
+            yield f"{where} is not a valid name for a shell"
+        elif name.startswith(_OF_SLURM):
+            yield f"{where} configures Slurm's own programs"
+        elif options.runner is not Runner.NONE and name.startswith(_OF_RUNNERS):
+            yield f"{where} configures the runner {options.runner} outside of the container"

@@ -168,6 +168,8 @@ def script_of(plan: SlurmPlan, options: SlurmOptions, setting: Setting) -> str:
         "#!/bin/sh",
         "# Written by podgang. It waits for its start, runs one step for each pod, and reports.",
         f"title={shlex.quote(setting.title)}",
+        # A PATH of a pod counts for its command, and never for these programs.
+        *(f"{one}=$(command -v {one}) || {one}={one}" for one in ("srun", "apptainer")),
         f"count={len(plan.pods)} grant={setting.grant_seconds} control={options.control_seconds}",
         *_nodes(plan),
         f"export {ENV_ADDRESSES}={_addresses(slots, setting)}",
@@ -226,7 +228,7 @@ def _function(
     marked = environment(pod, rank, len(setting.ranks), LATER)
     shape = plan.components[component]
     words = [
-        *("srun", "--nodes=1", "--ntasks=1", '--nodelist="$1"', "--overlap", "--input=none"),
+        *('"$srun"', "--nodes=1", "--ntasks=1", '--nodelist="$1"', "--overlap", "--input=none"),
         *("--unbuffered", "--kill-on-bad-exit=0", f"--cpus-per-task={shape.cpus}"),
         *([f"--het-group={component}"] if len(plan.components) > 1 else []),
         *(["--gres=" + ",".join(f"{name}:{n}" for name, n in shape.gres)] if shape.gres else []),

@@ -197,7 +197,7 @@ async def _followed(target: CommandTarget, name: str, seconds: float) -> Rollout
             sys.stderr.write(f"{name}: {last}\n")
         return report.verdict is not Verdict.WAITING
 
-    # A watch tries again for ever: what prevents the first answer is an error.
+    # A watch tries again forever: what prevents the first answer is an error.
     found = await _rollout(target, name)
     if found is None or found.verdict is not Verdict.WAITING:
         return found

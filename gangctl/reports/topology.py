@@ -67,7 +67,7 @@ def topology_report(
 ) -> TopologyReport:
     """Return the capacity of every domain of a level; raise if there is none.
 
-    A level that nobody knows is an UnknownLevelError, a resource that no node has an
+    An unknown level is an UnknownLevelError, a resource that no node has an
     UnknownResourceError.
     """
     known = levels_of(snapshot)

@@ -230,7 +230,7 @@ def _gang_lines(gang: GangReport) -> list[Line]:
     return lines
 
 
-def _outcome(attempt: Attempt) -> str:
+def _outcome(attempt: PastAttempt) -> str:
     return f" ({attempt.outcome})" if attempt.outcome else ""
 
 

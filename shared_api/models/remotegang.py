@@ -47,6 +47,13 @@ class RemoteGangSpec(KubeModel):
     grant_seconds: Annotated[Int32, Field(ge=1, le=86400)]
     """Seconds after which a grant expires on the far side unless the gang is started."""
 
+    max_runtime_seconds: Annotated[Int32, Field(ge=1)] | None = None
+    """The longest that the gang runs, by maxRuntime of its set. Core ends it; the far side may plan with
+    it."""
+
+    reservation: Annotated[str, Field(max_length=253)] | None = None
+    """Name of the PodGang in this namespace whose reservation on the far side the gang uses."""
+
 
 class RemotePhase(StrEnum):
     """Lifecycle phase of the gang on the far side."""

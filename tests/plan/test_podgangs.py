@@ -11,6 +11,7 @@ from core_operator.plan.layout.expansion import expand, gang_named
 from core_operator.plan.manifests.podgangs import gang_manifest
 from core_operator.plan.placement.backends import Choice
 from shared_api.models import JsonObject, PodCliqueSet, PodGang
+from shared_api.models.jobs import SetWorkloadPolicy
 from tests.plan.samples import (
     NAMESPACE,
     QUICK,
@@ -44,6 +45,14 @@ def rendered(pcs: PodCliqueSet, name: str = "w-0") -> PodGang:
 
 def minimums_of(gang: PodGang) -> dict[str, int]:
     return {group.name: group.min_replicas for group in gang.spec.podgroups}
+
+
+def test_a_gang_names_the_longest_runtime_of_its_set() -> None:
+    policy = {"completion": {"failure": {"maxRuntime": "2h"}}}
+    plain = pod_clique_set(clique("a", 2))
+    spec = plain.spec.model_copy(update={"policy": SetWorkloadPolicy.model_validate(policy)})
+    annotations = rendered(plain.model_copy(update={"spec": spec})).metadata.annotations
+    assert annotations["grove.io/max-runtime"] == "2h"
 
 
 def test_the_base_gang_of_the_worked_example_before_there_are_pods() -> None:

@@ -84,7 +84,6 @@ class RemotePodSpec(msgspec.Struct, frozen=True, rename="camel"):
     termination_grace_period_seconds: int = 30
     hostname: str = ""
     priority_class_name: str = ""
-    active_deadline_seconds: int | None = None
     security_context: Security = Security()
 
     @property
@@ -142,6 +141,8 @@ class ObservedRemoteSpec(msgspec.Struct, frozen=True, rename="camel"):
     groups: tuple[ObservedRemoteGroup, ...] = ()
     pack: ObservedPack | None = None
     grant_seconds: int = 300
+    max_runtime_seconds: int | None = None
+    reservation: str | None = None
 
     @property
     def members(self) -> tuple[str, ...]:

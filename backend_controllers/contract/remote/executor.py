@@ -112,6 +112,10 @@ class Order:
     """The rank of every pod of the gang by name, also of those that have resources already."""
     pack: PackLevels = field(default_factory=PackLevels)
     grant_seconds: int = 300
+    max_runtime_seconds: int = 0
+    """The longest that the gang runs; 0 if that is not known."""
+    reservation: str = ""
+    """Name of the PodGang whose reservation is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,10 @@ class Executor(Protocol):
 
     def gangs(self) -> tuple[ObjectKey, ...]:
         """All gangs for which something exists."""
+        ...
+
+    def loss(self, gang: ObjectKey) -> str:
+        """Why pods of a gang of this name have nothing any more that had something; may be empty."""
         ...
 
     async def reserve(self, order: Order) -> None:

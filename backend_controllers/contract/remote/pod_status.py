@@ -5,7 +5,7 @@ like any other. A pod whose host cannot be reached keeps its phase; its readines
 """
 
 from backend_controllers.contract.remote.api import RemotePod
-from backend_controllers.contract.remote.executor import RemoteUnit
+from backend_controllers.contract.remote.executor import GangTag, RemoteUnit
 from shared_api.models import JsonObject, RemoteMemberState
 
 REASON_UNREACHABLE = "HostUnreachable"
@@ -40,6 +40,20 @@ def pod_status(pod: RemotePod, unit: RemoteUnit, now: str) -> JsonObject | None:
     return status
 
 
+def lost_status(pod: RemotePod, reason: str, now: str) -> JsonObject | None:
+    """Return the status of a pod of which nothing is left; None if the pod shows it already."""
+    restarts = [found.restart_count for found in pod.status.container_statuses]
+    message = f"nothing runs for this pod any more, resources are reserved again: {reason}"
+    lost = RemoteUnit(
+        GangTag(pod.metadata.namespace, "", ""),
+        *(pod.metadata.name, pod.metadata.uid, "", ""),
+        RemoteMemberState.RESERVED,
+        restarts=max(restarts, default=0),
+        message=message.removesuffix(": "),
+    )
+    return pod_status(pod, lost, now)
+
+
 def _is_shown(pod: RemotePod, unit: RemoteUnit, phase: str, ready: str) -> bool:
     shown = {found.type: found.status for found in pod.status.conditions}
     if pod.status.phase != phase or shown.get("Ready") != ready:
@@ -72,7 +86,8 @@ def _readiness(pod: RemotePod, unit: RemoteUnit) -> tuple[str, str, str]:
         case RemoteMemberState.RUNNING:
             return "True", "", ""
         case RemoteMemberState.RESERVED:
-            return "False", "ContainersNotReady", f"waits on host {unit.host} for its start"
+            message = unit.message or f"waits on host {unit.host} for its start"
+            return "False", "ContainersNotReady", message
         case RemoteMemberState.EXITED:
             reason = "ContainersNotReady" if _restarts(pod, unit) else "PodCompleted"
             return "False", reason, unit.message

@@ -60,6 +60,8 @@ def order_of(remote: ObservedRemoteGang, pods: tuple[RemotePod, ...], attempt: i
         {name: rank for rank, name in enumerate(remote.spec.pods)},
         PackLevels(pack.required, pack.preferred) if pack else PackLevels(),
         remote.spec.grant_seconds,
+        remote.spec.max_runtime_seconds or 0,
+        remote.spec.reservation or "",
     )
 
 

@@ -204,6 +204,20 @@ class _Planner:
         return startable if together or has_begun else ()
 
 
+def lost_pods(state: RemoteState) -> tuple[RemotePod, ...]:
+    """Return pods that were started, have not ended, and have no unit any more."""
+    known = {unit.pod_uid for unit in state.units}
+    return tuple(
+        pod
+        for pod in state.pods.values()
+        if pod.spec.node_name == state.node
+        and pod.metadata.uid not in known
+        and not pod.metadata.is_terminating
+        and not pod.has_ended
+        and pod.status.phase
+    )
+
+
 def _deletable(state: RemoteState, releasing: tuple[RemoteUnit, ...]) -> tuple[RemotePod, ...]:
     busy = {unit.pod_uid for unit in (*state.units, *releasing)}
     return tuple(

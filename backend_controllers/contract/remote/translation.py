@@ -6,6 +6,7 @@ the gates, and the executor binds and starts the pods. A gang that was granted s
 while it waits for the resources of a pod that was replaced.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ from backend_controllers.contract.remote.api import (
 from backend_controllers.contract.remote.executor import Outcome
 from backend_controllers.contract.remote.unsupported import unsupported
 from shared_api import names
+from shared_api.durations import duration_of
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
 from shared_api.models import JsonObject, RemoteMemberState, RemotePhase
@@ -46,6 +48,8 @@ class RemoteTranslator:
     grant_seconds: int
     refuses: Callable[[Mapping[str, object]], Iterator[str]] = unsupported
     """Yields what the far side cannot honour of a pod template."""
+    has_reservations: bool = False
+    """Whether the far side can run a gang in the reservation of another one."""
 
     def translate(self, gang: ObservedPodGang, facts: Facts) -> Translation:
         """Return the RemoteGang of a gang, or all reasons to reject the gang."""
@@ -54,7 +58,7 @@ class RemoteTranslator:
             return Translation(lacks=f"PodClique {missing}")
         if refusals := tuple(self._refusals(gang, cliques)):
             return Translation(refusals=refusals)
-        remarks = tuple(no_reservations(gang, self.scheduler))
+        remarks = () if self.has_reservations else tuple(no_reservations(gang, self.scheduler))
         if waiting := _incomplete(gang, facts.pods):
             return Translation(remarks=remarks, awaits=waiting)
         remote = _remote_of(facts)
@@ -87,6 +91,9 @@ class RemoteTranslator:
                 yield f"PodClique {name}: {found}"
             if clique.spec.starts_after:
                 yield f"PodClique {name}: startsAfter: there is no start-up order there"
+        reference = gang.spec.reuse_reservation_ref if self.has_reservations else None
+        if reference is not None and reference.namespace not in ("", gang.metadata.namespace):
+            yield "spec.reuseReservationRef.namespace: it must be the gang's own namespace"
         for request in pack_requests(gang):
             if request.pack.required and request.scope is not Scope.GANG:
                 yield (
@@ -118,6 +125,10 @@ class RemoteTranslator:
                 for group in gang.spec.podgroups
             ],
         }
+        if longest := _max_runtime(gang):
+            spec["maxRuntimeSeconds"] = longest
+        if self.has_reservations and gang.spec.reuse_reservation_ref is not None:
+            spec["reservation"] = gang.spec.reuse_reservation_ref.name
         pack = pack_of(gang.spec.topology_constraint)
         if not pack.is_empty:
             levels = {"required": pack.required, "preferred": pack.preferred}
@@ -128,6 +139,13 @@ class RemoteTranslator:
             "metadata": {"name": gang.metadata.name, "finalizers": [FINALIZER]},
             "spec": spec,
         }
+
+
+def _max_runtime(gang: ObservedPodGang) -> int:
+    """Return the longest that a gang runs in seconds; 0 if that is not known."""
+    text = gang.metadata.annotations.get(names.ANNOTATION_MAX_RUNTIME, "")
+    longest = duration_of(text)
+    return max(1, math.ceil(longest.total_seconds())) if longest is not None else 0
 
 
 def _incomplete(gang: ObservedPodGang, pods: tuple[Pod, ...]) -> str:

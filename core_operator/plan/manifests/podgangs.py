@@ -8,6 +8,7 @@ their order, so the generation changes only with the meaning. The status is in `
 import re
 from collections.abc import Mapping, Sequence
 
+from core_operator.plan.jobs import modes
 from core_operator.plan.layout import naming
 from core_operator.plan.layout.expansion import CliqueInstance, GangInstance, min_available
 from core_operator.plan.placement.backends import Choice
@@ -42,6 +43,9 @@ def gang_manifest(
     annotations = _inherited(pcs.metadata.annotations)
     if placement.topology:
         annotations[names.ANNOTATION_TOPOLOGY_NAME] = placement.topology
+    if (longest := modes.policy_of(pcs).max_runtime) is not None:
+        # For schedulers that plan with it. Core itself ends the set.
+        annotations[names.ANNOTATION_MAX_RUNTIME] = longest
     if annotations:
         metadata["annotations"] = {**annotations}
     namespace = pcs.metadata.namespace or ""

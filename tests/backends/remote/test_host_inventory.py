@@ -29,6 +29,14 @@ def test_hosts_that_are_alike_are_one_row_with_their_location() -> None:
     assert (amounts["cpu"], amounts["nvidia.com/gpu"]) == (8.5, 4)
 
 
+def test_hosts_on_which_nothing_runs_are_counted_as_free() -> None:
+    used = {**TOTAL, "cpu": 500}
+    (row,), _ = rows_of(
+        HostsAsNodes(executor(HostOffer("h1", TOTAL, TOTAL), HostOffer("h2", TOTAL, used))), {}
+    )
+    assert (row.total, row.free) == (2, 1)
+
+
 def test_host_that_cannot_be_reached_is_not_counted() -> None:
     lost = HostOffer("h2", TOTAL, {}, problem="does not answer")
     (row,), _ = rows_of(HostsAsNodes(executor(HostOffer("h1", TOTAL, {}), lost)), {})

@@ -8,9 +8,11 @@ import pytest
 
 from backend_controllers.contract.remote.api import ObservedRemoteGang, RemotePod
 from backend_controllers.contract.remote.executor import GangTag, RemoteUnit
+from backend_controllers.contract.remote.pod_status import lost_status
 from backend_controllers.contract.remote.steps import (
     RemoteState,
     Steps,
+    lost_pods,
     plan_steps,
     recorded_units,
 )
@@ -150,3 +152,35 @@ def test_a_recorded_unit_on_an_unreachable_host_counts_as_existing() -> None:
     steps = plan(gang, [pod("a", node=NODE), pod("b")], [found])
     assert names(steps.reserve) == ["b"]
     assert recorded_units(gang, pods, frozenset({"h1", "h2"})) == ()
+
+
+def test_pod_of_which_nothing_is_left_is_not_ready_and_says_why() -> None:
+    running = {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [{"name": "main", "restartCount": 2}],
+    }
+    found = {
+        name: msgspec.convert(
+            {
+                "metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}"},
+                "spec": {"nodeName": NODE if name != "elsewhere" else "n1", "containers": [{}]},
+                "status": {**running, "phase": "Succeeded"} if name == "ended" else running,
+            },
+            RemotePod,
+        )
+        for name in ("lost", "here", "ended", "elsewhere")
+    }
+    state = RemoteState(remote("lost", "here"), found, (unit("here", "Running"),), NODE, NOW)
+    (lost,) = lost_pods(state)
+    assert lost.metadata.name == "lost"
+    status: Any = lost_status(lost, "job 7 ended as PREEMPTED after 9 s", "2026-01-01T00:00:00Z")
+    assert status["phase"] == "Pending"
+    assert status["conditions"][0]["status"] == "False"
+    assert status["conditions"][0]["message"].endswith("job 7 ended as PREEMPTED after 9 s")
+    (container,) = status["containerStatuses"]
+    assert (container["ready"], container["restartCount"]) == (False, 2)
+    shown = msgspec.convert(
+        {"metadata": {"name": "lost"}, "spec": {"containers": [{}]}, "status": status}, RemotePod
+    )
+    assert lost_status(shown, "job 7", "") is None

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from backend_controllers.slurm.options import SlurmOptions, SlurmQueue
-from tests.backends.slurm.lab import SlurmLab, missing
+from tests.backends.slurm.lab import NEW, OLD, SlurmLab, missing
 
 
-@pytest.fixture(scope="package")
-def slurm() -> Iterator[SlurmLab]:
-    """A Slurm with six nodes."""
-    if problem := missing():
+@pytest.fixture(scope="package", params=[OLD, NEW])
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmLab]:
+    """A Slurm with six nodes, of both versions."""
+    if problem := missing(request.param):
         pytest.skip(problem)
-    with SlurmLab() as lab:
+    with SlurmLab(request.param) as lab:
         yield lab
 
 

@@ -2,21 +2,26 @@
 
 Everything has its own ports and sockets and lives in a temporary directory; nothing in /etc is read or
 written. Nodes have more CPUs than the machine and GPUs that are only device files. Programs that are
-missing are installed on Debian; `missing` names what prevents that.
+missing are installed on Debian; `missing` names what prevents that. The newer Slurm is that of the
+next Debian, in a directory of its own.
 """
 
 import contextlib
 import os
-import pwd
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from local_cluster.container_node.machine import path_with_system_programs, require, why_not
+from tests.backends.slurm.chroot import debian, inside, no_chroot
 
+OLD, NEW = "22.05", "24.11"
+"""The versions of Slurm: that of Debian 12, and that of Debian 13."""
+_REST_PLUGINS = {OLD: "openapi/v0.0.38", NEW: "openapi/slurmctld"}
 PROGRAMS = {
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
@@ -51,6 +56,8 @@ MpiDefault=none
 ReturnToService=2
 SlurmdTimeout=10
 MinJobAge=300
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
 KillWait=2
 SlurmdParameters=config_overrides
 SelectType=select/cons_tres
@@ -71,6 +78,7 @@ NodeName=n6 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[6]} CPUs=2 RealMe
 PartitionName=gpu Nodes=n1,n2,n3 MaxTime=INFINITE State=UP
 PartitionName=cpu Nodes=n4 MaxTime=INFINITE State=UP
 PartitionName=large Nodes=n1,n2,n3,n4 MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=n1,n2,n3,n4 MaxTime=INFINITE State=UP PriorityTier=10
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 _TOPOLOGY = """\
@@ -80,15 +88,17 @@ SwitchName=spine Switches=rack-a,rack-b
 """
 
 
-def missing() -> str:
+def missing(version: str = OLD) -> str:
     """Return why no Slurm can be started here; empty if one can."""
-    return why_not(PROGRAMS)
+    return why_not(PROGRAMS) if version == OLD else no_chroot()
 
 
 class SlurmLab:
     """One Slurm; a context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = OLD) -> None:
+        self.version = version
+        self._root: Path | None = None
         self._temporary = tempfile.TemporaryDirectory(
             prefix="slurm-", dir="/var/tmp", ignore_cleanup_errors=True
         )
@@ -100,7 +110,10 @@ class SlurmLab:
         self._ports = _free_ports(8)
 
     def __enter__(self) -> "SlurmLab":
-        require(PROGRAMS, print)
+        if self.version == OLD:
+            require(PROGRAMS, print)
+        else:
+            self._root = debian(sorted(set(PROGRAMS.values())))
         try:
             self._prepare()
             self._start_munge()
@@ -159,24 +172,21 @@ class SlurmLab:
                 command = ["slurmctld", "-D", "-f", configuration]
             case "slurmrestd":
                 command = [
+                    # The REST server refuses to run as root.
+                    *("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups"),
                     *("slurmrestd", "-f", configuration, "-a", "rest_auth/jwt"),
-                    *("-s", "openapi/v0.0.38", f"127.0.0.1:{self._ports[7]}"),
+                    *("-s", _REST_PLUGINS[self.version], f"127.0.0.1:{self._ports[7]}"),
                 ]
             case node:
                 (self.top / "spool" / node).mkdir(parents=True, exist_ok=True)
                 command = ["slurmd", "-D", "-f", configuration, "-N", node]
-        # The REST server refuses to run as root.
-        user = pwd.getpwnam("slurm") if name == "slurmrestd" else None
         with (self.top / "log" / f"{name}.out").open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                command,
+                self._placed(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=self._environment({"SLURM_JWT": "daemon"} if user else {}),
-                user=user.pw_uid if user else None,
-                group=user.pw_gid if user else None,
-                extra_groups=[] if user else None,
+                env=self._environment({"SLURM_JWT": "daemon"} if name == "slurmrestd" else {}),
                 start_new_session=True,
             )
 
@@ -184,6 +194,11 @@ class SlurmLab:
         """End a process without warning; what it started goes on."""
         self._processes[name].kill()
         self._processes[name].wait()
+
+    def revive(self, node: str) -> None:
+        """Start a node again, and wait until it takes jobs."""
+        self.start(node)
+        self._until(f"{node} is idle", self._nodes_are_idle)
 
     def freeze(self, name: str) -> None:
         os.kill(self._processes[name].pid, signal.SIGSTOP)
@@ -195,7 +210,11 @@ class SlurmLab:
     def client(self, *command: str) -> str:
         """Call one of Slurm's own clients."""
         done = subprocess.run(
-            command, env=self._environment({}), capture_output=True, text=True, check=False
+            self._placed(command),
+            env=self._environment({}),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr[-500:]}")
@@ -243,7 +262,7 @@ class SlurmLab:
         ]
         with (self.top / "log" / "munged.out").open("ab") as output:
             self._processes["munged"] = subprocess.Popen(
-                command,
+                self._placed(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -251,6 +270,9 @@ class SlurmLab:
                 start_new_session=True,
             )
         self._until("munged listens", (self.run / "munge.sock").exists)
+
+    def _placed(self, command: Sequence[str]) -> list[str]:
+        return list(command) if self._root is None else inside(self._root, command)
 
     def _environment(self, more: dict[str, str]) -> dict[str, str]:
         own = {"PATH": path_with_system_programs(), "SLURM_CONF": str(self.configuration)}

@@ -18,7 +18,7 @@ def slurm_pod(name: str, command: str = "sleep 600", **fields: Any) -> RemotePod
     container = {
         "name": "main",
         "image": HOST_IMAGE,
-        "command": ["sh", "-c", command],
+        "command": fields.pop("command_words", ["sh", "-c", command]),
         "resources": {"requests": requests},
         "env": fields.pop("env", []),
     }

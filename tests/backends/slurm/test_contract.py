@@ -1,11 +1,12 @@
 """The contract suite on a real Slurm."""
 
+import asyncio
 from zlib import crc32
 
 import pytest
 
 from tests.backends.remote.contract import ExecutorContract
-from tests.backends.remote.far_side import FarSide
+from tests.backends.remote.far_side import GANG, FarSide, ProcessKilled, order, process
 from tests.backends.remote.faults import FaultContract
 from tests.backends.slurm.conftest import options_for
 from tests.backends.slurm.far_sides import SlurmFarSide
@@ -27,4 +28,15 @@ class TestSlurm(ExecutorContract, FaultContract):
     async def test_what_a_killed_process_reserved_can_be_released_by_the_next(
         self, far_side: FarSide
     ) -> None:
-        pytest.skip("a job that still waits is no unit; it is cancelled after reserve_seconds")
+        async with process(far_side.executor()) as first:
+            far_side.kill_after(first, 1)
+            with pytest.raises(ProcessKilled):
+                await first.reserve(order(far_side.pod("a"), far_side.pod("b")))
+        assert far_side.exists() != {}
+        async with process(far_side.executor()) as second:
+            await second.release(second.units(GANG))
+            # A job that still waits is no unit; nobody asks for it again, so it is cancelled.
+            async with asyncio.timeout(30):
+                while far_side.exists():  # noqa: ASYNC110 - seen without the executor
+                    await asyncio.sleep(0.2)
+            assert second.gangs() == ()

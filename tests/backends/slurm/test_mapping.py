@@ -55,10 +55,18 @@ def test_pods_that_are_alike_are_one_component() -> None:
     assert (one.pods, one.cpus, one.gres, one.time_limit_minutes) == (2, 2, (("gpu", 2),), 60)
 
 
-def test_deadline_and_priority_class_become_limits_of_the_job() -> None:
-    pod = slurm_pod("a", queue="gpu", activeDeadlineSeconds=61, priorityClassName="urgent")
-    (one,) = plan(pod).components
-    assert (one.time_limit_minutes, one.qos) == (2, "high")
+def test_longest_runtime_and_priority_class_become_limits_of_the_job() -> None:
+    pod = slurm_pod("a", queue="gpu", priorityClassName="urgent")
+    (one,) = plan(pod, max_runtime_seconds=3600, grant_seconds=300).components
+    # Never before core, which counts from the start.
+    assert (one.time_limit_minutes, one.qos) == (66, "high")
+    (other,) = plan(slurm_pod("a"), max_runtime_seconds=60).components
+    assert other.time_limit_minutes == 7
+
+
+def test_reservation_of_another_gang_is_used_by_its_name() -> None:
+    (one,) = plan(slurm_pod("a"), reservation="train-0").components
+    assert one.reservation == "podgang-team-train-0"
 
 
 def test_unlike_pods_with_nodes_of_their_own_are_components_of_one_job() -> None:
@@ -136,6 +144,8 @@ def test_words_of_a_pod_are_quoted_and_addresses_are_inserted_by_the_script() ->
         ({"command": []}, "needs a command"),
         ({"securityContext": {"runAsUser": 0}}, "securityContext.runAsUser: the user of the Slurm"),
         ({"env": [{"name": "a.b"}]}, "'a.b' is not a valid name for a shell"),
+        ({"env": [{"name": "a\n"}]}, "' is not a valid name for a shell"),
+        ({"env": [{"name": "SLURM_JOB_ID"}]}, "env[0].name: 'SLURM_JOB_ID' configures Slurm's own"),
     ],
 )
 def test_what_the_runner_cannot_honour_is_refused(container: dict[str, Any], message: str) -> None:
@@ -152,6 +162,27 @@ def test_image_needs_an_allowed_prefix_or_a_bundle() -> None:
     assert list(refusals(allowed, image)) == []
     oci = OPTIONS.model_copy(update={"runner": Runner.OCI})
     assert "there is no bundle" in next(refusals(oci, image))
+
+
+@pytest.mark.parametrize("runner", list(Runner))
+def test_command_is_never_an_option_of_srun_or_of_the_runner(runner: Runner) -> None:
+    options = OPTIONS.model_copy(update={"runner": runner, "runner_arguments": ("--nv",)})
+    pod = slurm_pod("a", command_words=["--container-mounts=/:/host", "sh"])
+    text = script_of(plan(pod), options, Setting("team/train#1", 300, {"a": 0}, {}))
+    (step,) = (line for line in text.splitlines() if "--nodelist=" in line)
+    assert step.split(" -- ", 1)[1].endswith("--container-mounts=/:/host sh")
+
+
+def test_variables_of_the_runner_are_refused_where_there_is_a_container() -> None:
+    env = [{"name": "APPTAINER_BIND", "value": "/"}, {"name": "LD_PRELOAD", "value": "/x.so"}]
+    pod = {"containers": [{**CONTAINER, "image": "registry/a", "env": env}]}
+    options = OPTIONS.model_copy(
+        update={"runner": Runner.APPTAINER, "image_prefixes": ("registry/",)}
+    )
+    first, second = refusals(options, pod)
+    assert "'APPTAINER_BIND' configures the runner apptainer outside of the container" in first
+    assert "'LD_PRELOAD'" in second
+    assert list(refusals(OPTIONS, {"containers": [{**CONTAINER, "env": env}]})) == []
 
 
 def _job(state: str, commands: str, report: str = "", **fields: Any) -> Any:
