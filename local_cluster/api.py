@@ -116,7 +116,7 @@ class Api:
                         yield json.loads(line)
             finally:
                 # A watch has no end to read to: cut the connection, or closing it takes a TLS
-                # farewell that outlives the event loop.
+                # shutdown that outlives the event loop.
                 if response.connection is not None and response.connection.transport is not None:
                     response.connection.transport.abort()
 

@@ -1,4 +1,4 @@
-"""Waiting for the cluster's state by watching it, with a deadline and a useful complaint.
+"""Waiting for the cluster's state by watching it, with a deadline and an error that shows the last state.
 
 `wait_until` keeps the current set of objects of one collection and returns as soon as a
 condition holds for it. Nothing here polls.
@@ -43,7 +43,7 @@ async def until(
     except TimeoutError:
         seen = json.dumps([_brief(item) for item in current.values()], indent=1)
         raise AssertionError(
-            f"{path} did not get there within {seconds:.0f} s; last seen: {seen}"
+            f"{path} did not reach the expected state within {seconds:.0f} s; last seen: {seen}"
         ) from None
     raise AssertionError(f"the watch of {path} ended early")
 

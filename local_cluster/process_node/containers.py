@@ -74,7 +74,7 @@ class Container:
         self.started = asyncio.Event()
 
     async def run(self) -> bool:
-        """Run until the restart policy has had enough; return whether it ended well."""
+        """Run until the restart policy starts no further process; return whether it succeeded."""
         if isinstance(self.view.state, TerminatedState):
             if not restarts(self._policy, self.view.state.exit_code):
                 return self.view.state.exit_code == 0
@@ -196,7 +196,7 @@ class Container:
         self, kind: ProbeKind, target: ProbeTarget, enough: Callable[[ProbeOutcome], bool]
     ) -> bool | None:
         if kind.value not in self._spec:
-            # A probe that is not there never has enough.
+            # A probe that the container does not have never ends.
             await asyncio.Event().wait()
             return None
 

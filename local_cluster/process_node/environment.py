@@ -22,7 +22,7 @@ VARIABLE_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 class ContainerConfigError(Exception):
-    """The container cannot be started with what is there now."""
+    """The container refers to something that does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)

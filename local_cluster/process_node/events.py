@@ -1,6 +1,6 @@
 """Events for people: what the process node did to a pod, and why.
 
-Recording never waits and never fails: events go through a bounded queue, the oldest worry of a
+Recording never waits and never fails: events go through a bounded queue, the oldest event of a
 flood is dropped, and what the API server refuses is logged. An event that repeats is counted on
 the first one instead of being written again.
 """

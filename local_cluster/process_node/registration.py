@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class NodeRegistration:
-    """Keeps the node in the API server's books."""
+    """Registers the node and keeps its status and Lease current."""
 
     def __init__(self, api: Api, name: str, clock: Callable[[], datetime]) -> None:
         self._api = api

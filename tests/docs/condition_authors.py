@@ -19,9 +19,13 @@ def written_conditions(*packages: str) -> set[str]:
         name
         for package in packages
         for path in sorted((ROOT / package).rglob("*.py"))
-        for function in _functions(ast.parse(path.read_text()))
-        for name in _set_in(function)
+        for name in conditions_set_in(ast.parse(path.read_text()))
     }
+
+
+def conditions_set_in(tree: ast.Module) -> set[str]:
+    """Names of the constants of conditions that a module sets."""
+    return {name for function in _functions(tree) for name in _set_in(function)}
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.AST]:

@@ -3,9 +3,11 @@
 import ast
 import tomllib
 
+from tests.docs.condition_authors import conditions_set_in
 from tests.source.modules import ROOT, called, module, modules, paths
 
 PACKAGES = ("core_operator", "shared_api", "backend_controllers")
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def using(name: str, *packages: str) -> set[str]:
@@ -50,13 +52,15 @@ def test_a_gate_is_removed_by_one_patch_that_one_controller_sends() -> None:
 def test_http_is_used_in_the_modules_that_the_page_names() -> None:
     importing = {
         each.path
-        for each in modules(*PACKAGES)
+        for each in modules(*PACKAGES, "gangctl")
         for node in ast.walk(each.tree)
         for name in _imported(node)
         if name.partition(".")[0]
         in ("aiohttp", "httptools", "http", "urllib3", "requests", "httpx")
     }
-    far_sides = {path for path in importing if path.startswith("backend_controllers/")}
+    far_sides = {
+        path for path in importing if path.startswith(("backend_controllers/", "gangctl/"))
+    }
     assert {path.rpartition("/")[0] for path in importing - far_sides} == {
         "shared_api/kube/http",
         "shared_api/runtime/serving",
@@ -71,6 +75,18 @@ def test_http_is_used_in_the_modules_that_the_page_names() -> None:
         assert f"{path.removesuffix('.py').replace('/', '.')} -> aiohttp" in excepted, path
     named = {contract["name"] for contract in contracts["contracts"]}
     assert "HTTP lives in the client's transport and in the pages" in named
+
+
+def test_conditions_are_computed_where_the_page_points() -> None:
+    computing = {
+        each.path
+        for each in modules("core_operator", "backend_controllers/generic")
+        if conditions_set_in(each.tree)
+    }
+    assert len(computing) > 8
+    for path in computing:
+        folder = path.rpartition("/")[0]
+        assert f"`{path}`" in PAGE or f"`{folder}/`" in PAGE, path
 
 
 def test_a_scheduler_is_one_package_and_one_line() -> None:
