@@ -146,6 +146,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "objects that Grove made": (
         "test_running_pods_of_grove_are_kept_and_managed_from_then_on",
+        "test_sizes_order_and_history_of_grove_are_kept_and_gated_pods_are_recreated",
         "test_the_steps_of_the_page_take_a_cluster_over",
         "test_what_running_pods_of_grove_hold_is_not_asked_for_again",
     ),
