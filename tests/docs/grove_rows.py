@@ -51,7 +51,8 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "test_lists_of_a_pod_spec_are_merged_as_they_were_before_they_were_declared",
     ),
     "`restartPolicy`, `terminationGracePeriodSeconds`": (
-        "test_what_is_not_reported_is_defaulted_as_grove_does",
+        "test_a_pod_spec_is_stored_with_fields_that_nobody_knows",
+        "test_nothing_of_a_pod_spec_is_defaulted_or_enumerated",
     ),
     "`replicas` of a clique absent": ("test_what_is_not_reported_is_defaulted_as_grove_does",),
     "`replicas: 0` of a clique": ("test_refused_cliques.py::[a clique without replicas]",),
@@ -63,7 +64,11 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "`minReplicas` of an autoscaler absent": (
         "test_an_autoscaler_is_labelled_owned_and_aimed_as_in_grove",
     ),
-    "`terminationDelay`": ("test_durations_are_read_as_go_writes_them", "test_defaults"),
+    "`terminationDelay`": (
+        "test_durations_are_read_as_go_writes_them",
+        "test_what_is_not_reported_is_defaulted_as_grove_does",
+        "test_refused_cliques.py::[a termination delay that is no duration]",
+    ),
     "names": (
         "test_refused_cliques.py::[a name with a dot]",
         "test_refused_cliques.py::[a name that begins with a digit]",
@@ -146,6 +151,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "objects that Grove made": (
         "test_running_pods_of_grove_are_kept_and_managed_from_then_on",
+        "test_sizes_order_and_history_of_grove_are_kept_and_gated_pods_are_recreated",
         "test_the_steps_of_the_page_take_a_cluster_over",
         "test_what_running_pods_of_grove_hold_is_not_asked_for_again",
     ),
@@ -193,6 +199,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "`TopologyLevelsUnavailable`": (
         "test_what_is_required_waits_for_its_binding_and_starts_when_it_comes",
+        "test_a_part_that_requires_more_capacity_than_the_whole_waits",
     ),
     # Resource sharing
     "existing claims": ("test_a_claim_that_is_deleted_or_relabelled_is_repaired",),
@@ -241,6 +248,8 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "`SchedulerTopologyDrift`, `schedulerTopologyStatuses`": (
         "test_a_binding_reports_the_drift_of_a_topology_that_it_refers_to",
+        "test_levels_below_a_node_are_no_drift_since_kai_has_none",
+        "test_a_scheduler_without_topologies_is_unknown_unless_there_is_a_drift",
     ),
     "`maxRuntime`, `ttlSecondsAfterFinished`": (
         "test_jobs_that_take_longer_than_max_runtime_fail",
@@ -262,5 +271,9 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "changed templates": ("test_changed_templates_are_not_applied_to_a_job",),
     "restart": ("test_a_failed_pod_restarts_the_whole_gang_until_the_budget_is_used_up",),
-    "what makes a clique a job": ("test_a_service_reports_nothing_about_jobs",),
+    "what makes a clique a job": (
+        "test_a_set_is_completed_when_all_its_pods_succeeded",
+        "test_refused_jobs.py::[a policy of a clique that serves]",
+        "test_a_service_reports_nothing_about_jobs",
+    ),
 }

@@ -5,6 +5,7 @@ and the fields that its webhook fills in. There is no gate on the pods: they run
 """
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from shared_api import names
@@ -16,23 +17,26 @@ SET = "w"
 HASHES = {"a": "5b8c9d7f4", "b": "6f64c8b5dd", "c": "7c9b7f6d8"}
 GENERATION_HASH = "c4d7b9f86"
 PODS = {"w-0-a": 2, "w-0-sg-0-b": 1, "w-0-sg-0-c": 1, "w-0-sg-1-b": 1, "w-0-sg-1-c": 1}
-_GANGS = {
+GANGS = {
     "w-0": ["w-0-a", "w-0-sg-0-b", "w-0-sg-0-c"],
     "w-0-sg-0": ["w-0-sg-1-b", "w-0-sg-1-c"],
 }
-_DEFAULT = {names.LABEL_MANAGED_BY: names.MANAGED_BY, names.LABEL_PART_OF: SET}
+DEFAULT_LABELS = {names.LABEL_MANAGED_BY: names.MANAGED_BY, names.LABEL_PART_OF: SET}
 
 
-def grove_objects() -> list[Object]:
+def grove_objects(
+    pods: Mapping[str, int] = PODS, gangs: Mapping[str, list[str]] = GANGS
+) -> list[Object]:
     """Return everything, owners first."""
-    cliques = [_clique(name, replicas) for name, replicas in PODS.items()]
+    gang_of = {clique: gang for gang, cliques in gangs.items() for clique in cliques}
+    cliques = [_clique(name, replicas, gang_of[name]) for name, replicas in pods.items()]
     return [
         _set(),
         _group(),
         *cliques,
-        *(_gang(name, members) for name, members in _GANGS.items()),
+        *(_gang(name, {member: pods[member] for member in of}) for name, of in gangs.items()),
         _service(),
-        *(_pod(clique, index) for clique in cliques for index in range(_size(clique))),
+        *(_pod(clique, index) for clique in cliques for index in range(clique["spec"]["replicas"])),
     ]
 
 
@@ -45,7 +49,10 @@ def uid(kind: str, name: str) -> str:
     return f"uid-of-{kind}-{name}".lower()
 
 
-def _object(api: str, kind: str, name: str, owner: tuple[str, str] | None, **more: Any) -> Object:
+def new_object(
+    api: str, kind: str, name: str, owner: tuple[str, str] | None, **more: Any
+) -> Object:
+    """Return an object with the UID and the owner that Grove gives it."""
     metadata: Object = {
         "name": name,
         "namespace": NAMESPACE,
@@ -97,7 +104,7 @@ def _set() -> Object:
             {"name": "sg", "cliqueNames": ["b", "c"], "replicas": 2, "minAvailable": 1}
         ],
     }
-    return _object(
+    return new_object(
         "grove.io/v1alpha1",
         "PodCliqueSet",
         SET,
@@ -116,12 +123,12 @@ def _set() -> Object:
 
 def _group() -> Object:
     labels = {
-        **_DEFAULT,
+        **DEFAULT_LABELS,
         names.LABEL_APP_NAME: "w-0-sg",
         names.LABEL_COMPONENT: names.COMPONENT_PCSG,
         names.LABEL_PCS_REPLICA_INDEX: "0",
     }
-    return _object(
+    return new_object(
         "grove.io/v1alpha1",
         "PodCliqueScalingGroup",
         "w-0-sg",
@@ -131,10 +138,10 @@ def _group() -> Object:
     )
 
 
-def _clique(name: str, replicas: int) -> Object:
-    role, gang = name.rpartition("-")[2], next(g for g, of in _GANGS.items() if name in of)
+def _clique(name: str, replicas: int, gang: str) -> Object:
+    role = name.rpartition("-")[2]
     labels = {
-        **_DEFAULT,
+        **DEFAULT_LABELS,
         names.LABEL_APP_NAME: name,
         names.LABEL_COMPONENT: names.COMPONENT_PCS_PODCLIQUE,
         names.LABEL_PCS_REPLICA_INDEX: "0",
@@ -156,7 +163,7 @@ def _clique(name: str, replicas: int) -> Object:
         spec["podSpec"]["containers"][0]["env"] = _group_env()
     if gang != "w-0":
         labels[names.LABEL_BASE_PODGANG] = "w-0"
-    return _object(
+    return new_object(
         "grove.io/v1alpha1",
         "PodClique",
         name,
@@ -178,20 +185,19 @@ def _group_env() -> list[Object]:
     ]
 
 
-def _gang(name: str, members: list[str]) -> Object:
+def _gang(name: str, members: Mapping[str, int]) -> Object:
     groups = [
         {
             "name": member,
             "podReferences": [
-                {"namespace": NAMESPACE, "name": pod_name(member, index)}
-                for index in range(PODS[member])
+                {"namespace": NAMESPACE, "name": pod_name(member, index)} for index in range(size)
             ],
             "minReplicas": 1,
         }
-        for member in members
+        for member, size in members.items()
     ]
     labels = {
-        **_DEFAULT,
+        **DEFAULT_LABELS,
         names.LABEL_COMPONENT: names.COMPONENT_PODGANG,
         names.LABEL_SCHEDULER_NAME: "default-scheduler",
     }
@@ -202,7 +208,7 @@ def _gang(name: str, members: list[str]) -> Object:
         "message": "",
         "lastTransitionTime": "2026-08-20T10:00:00Z",
     }
-    return _object(
+    return new_object(
         "scheduler.grove.io/v1alpha1",
         "PodGang",
         name,
@@ -215,13 +221,13 @@ def _gang(name: str, members: list[str]) -> Object:
 
 def _service() -> Object:
     labels = {
-        **_DEFAULT,
+        **DEFAULT_LABELS,
         names.LABEL_APP_NAME: "w-0",
         names.LABEL_COMPONENT: names.COMPONENT_HEADLESS_SERVICE,
         names.LABEL_PCS_REPLICA_INDEX: "0",
     }
-    selector = {**_DEFAULT, names.LABEL_PCS_REPLICA_INDEX: "0"}
-    return _object(
+    selector = {**DEFAULT_LABELS, names.LABEL_PCS_REPLICA_INDEX: "0"}
+    return new_object(
         "v1",
         "Service",
         "w-0",
@@ -229,10 +235,6 @@ def _service() -> Object:
         metadata={"labels": labels},
         spec={"clusterIP": "None", "selector": selector, "publishNotReadyAddresses": True},
     )
-
-
-def _size(clique: Object) -> int:
-    return PODS[clique["metadata"]["name"]]
 
 
 def _pod(clique: Object, index: int) -> Object:
@@ -250,7 +252,7 @@ def _pod(clique: Object, index: int) -> Object:
     }
     env = spec["containers"][0].get("env", [])
     spec["containers"][0]["env"] = [{"name": names.ENV_PCS_NAME, "value": SET}, *env]
-    return _object(
+    return new_object(
         "v1",
         "Pod",
         pod_name(name, index),

@@ -4,6 +4,7 @@ import asyncio
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,18 @@ from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
-from shared_api.kube.resources import PODS
+from shared_api.kube.resources import HPAS, PODS
 from tests.core.kit import Onlooker, clique, condition, holds, pcs, running_operator
 from tests.core.stand_in import StandIn
-from tests.upgrade.grove_objects import GENERATION_HASH, HASHES, NAMESPACE, SET, grove_objects
+from tests.upgrade.grove_in_use import GATED, RUNNING, SCALE, grove_in_use
+from tests.upgrade.grove_objects import (
+    GENERATION_HASH,
+    HASHES,
+    NAMESPACE,
+    SET,
+    Object,
+    grove_objects,
+)
 from tests.upgrade.grove_objects import PODS as GROVE_PODS
 from tests.upgrade.restore import restore_objects
 
@@ -26,17 +35,30 @@ PAGE = Path(__file__).parents[2] / "docs" / "migrating-from-grove.md"
 COUNT = sum(GROVE_PODS.values())
 
 
-@pytest.fixture
-def grove_cluster(core_cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster with the objects of Grove, and without Grove."""
+@contextmanager
+def with_objects(core_cluster: Cluster, objects: list[Object]) -> Iterator[Cluster]:
     core_cluster.kubectl("create", "namespace", NAMESPACE)
     account = ("serviceaccount/default", "-n", NAMESPACE, "--timeout=20s")
     core_cluster.kubectl("wait", "--for=create", *account)
-    restore_objects(core_cluster, grove_objects())
+    restore_objects(core_cluster, objects)
     try:
         yield core_cluster
     finally:
         core_cluster.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s", check=False)
+
+
+@pytest.fixture
+def grove_cluster(core_cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster with the objects of Grove, and without Grove."""
+    with with_objects(core_cluster, grove_objects()) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def grove_cluster_in_use(core_cluster: Cluster) -> Iterator[Cluster]:
+    """The same with a set that is scaled, was updated, and waits for capacity."""
+    with with_objects(core_cluster, grove_in_use()) as cluster:
+        yield cluster
 
 
 def uids(person: Onlooker) -> dict[str, str]:
@@ -90,6 +112,44 @@ async def test_running_pods_of_grove_are_kept_and_managed_from_then_on(
             assert kept.items() <= uids(person).items()
             await person.delete(person.one(SETS, SET), SETS)
             await person.until(lambda: not person.pods and not person.all(CLIQUES))
+
+
+async def test_sizes_order_and_history_of_grove_are_kept_and_gated_pods_are_recreated(
+    grove_cluster_in_use: Cluster,
+) -> None:
+    cluster, size = grove_cluster_in_use, sum(RUNNING.values())
+    async with (
+        Client(from_kubeconfig(cluster.kubeconfig)) as client,
+        Onlooker(client, NAMESPACE, [HPAS]).watching() as person,
+        StandIn(client, "default").serving(),
+    ):
+        await person.until(lambda: sum(holds(pod, "Ready") for pod in person.pods) == size)
+        before = uids(person)
+        gated = {pod.metadata.name for pod in person.pods if not holds(pod, "Ready")}
+        assert len(gated) == sum(GATED.values())
+        autoscalers = {hpa.metadata.name: hpa.metadata.uid for hpa in person.all(HPAS)}
+        async with running_operator(cluster) as operator:
+            await person.until_ready(size + len(gated))
+            await person.until(lambda: holds(person.get(SETS, SET), "Ready"))
+            await operator.until_idle()
+            running = {name: uid for name, uid in before.items() if name not in gated}
+            assert running.items() <= uids(person).items(), "no running pod is restarted"
+            # They have never run, and have the gate of their backend now.
+            assert not set(uids(person).values()) & {before[name] for name in gated}
+            sizes = {found.metadata.name: found.spec["replicas"] for found in person.all(CLIQUES)}
+            assert sizes == {**RUNNING, **GATED}
+            assert person.one(GROUPS, "w-0-sg").spec["replicas"] == 3
+            assert {hpa.metadata.name: hpa.metadata.uid for hpa in person.all(HPAS)} == autoscalers
+            for hpa in person.all(HPAS):
+                assert {key: hpa.spec[key] for key in SCALE} == SCALE
+            assert not condition(person.one(SETS, SET), names.CONDITION_UPDATING)
+            for found in person.all(CLIQUES):
+                role = found.metadata.name.rpartition("-")[2]
+                assert found.metadata.labels[names.LABEL_POD_TEMPLATE_HASH] == HASHES[role]
+            # Only an owner reference keeps what Grove made, so all of it goes with the set.
+            assert not has_finalizers(person)
+            await person.delete(person.one(SETS, SET), SETS)
+            await person.until(lambda: not person.pods and not person.all(HPAS))
 
 
 async def test_a_template_that_changes_after_the_takeover_is_rolled_out(

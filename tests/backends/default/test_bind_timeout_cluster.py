@@ -1,6 +1,7 @@
 """Without gang scheduling, two gangs that do not fit together run one after the other."""
 
 import itertools
+import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 
@@ -58,19 +59,27 @@ async def stage(bare: Cluster, namespace_of_two: str) -> AsyncIterator[Stage]:
 
 
 class Halves:
-    """Sees which gangs are bound in part, and whether one was so beyond its deadline."""
+    """Sees which gangs are bound in part, for how long, and until which deadlines."""
 
     def __init__(self, person: Onlooker, minimum: int) -> None:
-        self.seen: set[str] = set()
+        self.seen: dict[str, float] = {}
+        """The longest time that each gang was bound in part without a break."""
+        self._since: dict[str, float] = {}
         self.deadlines: dict[str, set[str]] = {}
         self._person = person
         self._minimum = minimum
         person._caches[PODS.plural].subscribe(self._on_pod)
         person._caches[GANGS.plural].subscribe(self._on_gang)
 
-    def _on_pod(self, _: LooseObject | None, pod: LooseObject | None) -> None:
-        if pod is not None and 0 < bound(self._person, owner := set_of(pod)) < self._minimum:
-            self.seen.add(owner)
+    def _on_pod(self, old: LooseObject | None, new: LooseObject | None) -> None:
+        if (pod := new or old) is None:
+            return
+        owner, now = set_of(pod), time.monotonic()
+        if 0 < bound(self._person, owner) < self._minimum:
+            since = self._since.setdefault(owner, now)
+            self.seen[owner] = max(self.seen.get(owner, 0.0), now - since)
+        elif (since := self._since.pop(owner, now)) < now:
+            self.seen[owner] = max(self.seen[owner], now - since)
 
     def _on_gang(self, _: LooseObject | None, gang: LooseObject | None) -> None:
         attempt = gang.status.get("bindAttempt", {}) if gang is not None else {}
@@ -147,8 +156,9 @@ async def test_two_gangs_that_do_not_fit_together_run_one_after_the_other(
         record = await person.client.get(BACKENDS, "default", into=LooseObject)
     assert "GangByTimeout" in record.spec["capabilities"]
     assert record.spec["release"]["bindTimeoutSeconds"] == SECONDS
-    # They did meet, so the timeout had something to do.
+    # They did meet, so the timeout had something to do; the rest is the time of the deletions.
     assert halves.seen
+    assert max(halves.seen.values()) < 2 * SECONDS
     _each_deadline_is_of_one_attempt(halves)
 
 
