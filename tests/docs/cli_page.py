@@ -41,7 +41,9 @@ narrow terminal the reasons are below the table. Names and commands are never br
 In JSON and YAML `verdict` is one of the first three numbers. Free capacity is an estimate from requests, node
 selectors, taints and required topology levels. It is `unknown` if you may not list nodes and the pods of all
 namespaces. With rights in one namespace, all verbs work there but `backends` and `topology`, which are about the
-whole cluster; `doctor` names each right that you lack, and who can give it. Where Grove's own operator manages the gangs, there are no backends; `status`, `why`, `tree`,
+whole cluster; `doctor` names each right that you lack, and who can give it.
+
+Where Grove's own operator manages the gangs, there are no backends; `status`, `why`, `tree`,
 `topology`, `scale` and `logs` work with the facts that it stores.
 
 A verb reads one list per kind. `make bench-cli` measures the verbs in a cluster with 10,000 pods; the target is
