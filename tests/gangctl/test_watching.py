@@ -24,11 +24,14 @@ async def test_a_table_says_that_it_is_old_while_a_watch_is_broken() -> None:
         if "pods" in snapshot.unread and not broken.done():
             broken.set_result(snapshot)
 
-    async with scripted(*lists, *watches, failure(503, "ServiceUnavailable")) as (_, client):
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-            following = group.create_task(follow(client, Target(namespace="team"), 0.01, show))
-            found = await broken
-            following.cancel()
+    async with (
+        scripted(*lists, *watches, failure(503, "ServiceUnavailable")) as (_, client),
+        asyncio.timeout(30),
+        asyncio.TaskGroup() as group,
+    ):
+        following = group.create_task(follow(client, Target(namespace="team"), 0.01, show))
+        found = await broken
+        following.cancel()
     shown = plain(status_view(status_report(found), all_namespaces=True))
     assert (
         "pods: not followed at the moment, what is shown may be old: the server closed the" in shown
