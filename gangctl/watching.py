@@ -46,7 +46,7 @@ async def follow(
         while True:
             sets, gangs, pods = (list(caches[name]) for name in _KINDS)
             broken = {
-                plural: f"the connection is lost, and what is shown is old: {found.last_error}"
+                plural: f"not followed at the moment, what is shown may be old: {found.last_error}"
                 for plural, found in reflectors.items()
                 if found.last_error is not None
             }

@@ -28,7 +28,8 @@ Install it with `pip install '.[cli]'` in a clone. kubectl finds `kubectl-gang` 
 same program. If kubectl completes words in your shell, it completes those of `kubectl gang` too, names of sets,
 gangs, pods and cliques included. For `gangctl`, run `gangctl --install-completion`.
 
-Every verb prints colours on a terminal and plain text elsewhere, and a report with `-o json` or `-o yaml`.
+Every verb prints colours on a terminal and plain text elsewhere, and a report with `-o json` or `-o yaml`. On a
+narrow terminal the reasons are below the table. Names and commands are never broken, so you can copy them.
 
 | exit code | meaning |
 |---|---|
@@ -39,7 +40,10 @@ Every verb prints colours on a terminal and plain text elsewhere, and a report w
 
 In JSON and YAML `verdict` is one of the first three numbers. Free capacity is an estimate from requests, node
 selectors, taints and required topology levels. It is `unknown` if you may not list nodes and the pods of all
-namespaces. Where Grove's own operator manages the gangs, there are no backends; `status`, `why`, `tree`,
+namespaces. With rights in one namespace, all verbs work there but `backends` and `topology`, which are about the
+whole cluster; `doctor` names each right that you lack, and who can give it.
+
+Where Grove's own operator manages the gangs, there are no backends; `status`, `why`, `tree`,
 `topology`, `scale` and `logs` work with the facts that it stores.
 
 A verb reads one list per kind. `make bench-cli` measures the verbs in a cluster with 10,000 pods; the target is
