@@ -113,7 +113,7 @@ class PodCliqueSetReconciler:
             # scheduled while the last ones are still being created.
             wanted = self._view.wanted_gang(pcs, gang)
             if wanted.cliques and self._view.gang(gang.name, pcs) is None:
-                choice = self._places.first_choice(pcs, gang, self._context.now())
+                choice = self._places.first_choice(pcs, wanted, self._context.now())
                 placement = wanted_placement(pcs, wanted, topology)
                 yield Wanted(self._gangs, gang_manifest(pcs, wanted, choice, placement))
             yield from self._standalone(pcs, gang)

@@ -234,3 +234,24 @@ async def test_the_default_policy_is_that_of_sets_that_name_neither_a_policy_nor
             "own-0": "one",
         }
         assert f"PlacementPolicy '{person.namespace}/default-policy'" in selected(person)["message"]
+
+
+async def test_a_gang_whose_first_podclique_is_scaled_to_zero_remembers_what_it_tried(
+    core_cluster: Cluster, person: Onlooker
+) -> None:
+    async with two(person, says=lambda gang: None) as (one, _), running_operator(core_cluster):
+        await create_policy(person, among("one", "other"))
+        annotations = {names.ANNOTATION_PLACEMENT_POLICY: "p"}
+        await person.create(pcs("w", clique("a"), clique("b"), annotations=annotations))
+        await person.until(lambda: is_gated(person) and backend_of(person) == "one")
+        await person.scale(CLIQUES, "w-0-a", 0)
+        await person.until(
+            lambda: (
+                [group["name"] for group in person.one(GANGS, "w-0").spec["podgroups"]] == ["w-0-b"]
+            )
+        )
+        one.says = refusing(accepted=REFUSED)
+        # So that the backend looks at the gang again.
+        await person.change(GANGS, "w-0", {"metadata": {"annotations": {"example.com/a": "1"}}})
+        await person.until_ready(1)
+        assert attempts(person) == [("one", "Invalid"), ("other", None)]

@@ -80,6 +80,22 @@ def test_nobody_has_rights_that_lead_to_others() -> None:
     assert not words & NEVER
 
 
+@pytest.mark.parametrize("kind", ["podcliquesets", "placementpolicies"])
+def test_users_of_a_namespace_see_and_write_what_they_describe_there(kind: str) -> None:
+    granted = {
+        manifest["metadata"]["name"]: {
+            verb
+            for rule in manifest["rules"]
+            if kind in rule["resources"]
+            for verb in rule["verbs"]
+        }
+        for file, manifest in manifests()
+        if file.name == "roles.yaml"
+    }
+    assert granted["grove-view"] == {"get", "list", "watch"}
+    assert granted["grove-edit"] == {"create", "update", "patch", "delete", "deletecollection"}
+
+
 def test_core_knows_no_scheduler() -> None:
     found = {group for rule in rules(DEPLOY / "core") for group in rule["apiGroups"]}
     assert found == CORE_GROUPS
