@@ -44,7 +44,7 @@ class HostsAsNodes:
         self._executor = executor
 
     def __iter__(self) -> Iterator[ObservedNode]:
-        return (_node(host) for host in self._executor.hosts() if not host.problem)
+        return (_node(host) for host in self._executor.hosts() if host.total and not host.problem)
 
 
 def _node(host: HostOffer) -> ObservedNode:

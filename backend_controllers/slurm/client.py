@@ -8,12 +8,18 @@ Invalid or Transient; a call that changes something and got no answer is Ambiguo
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import aiohttp
 
 from backend_controllers.contract.remote.executor import ExecutorError, Outcome
-from backend_controllers.slurm.dialects import JobRecord, NodeRecord, RestVersion, Submission
+from backend_controllers.slurm.dialects import (
+    JobRecord,
+    NodeRecord,
+    ReservationRecord,
+    RestVersion,
+    Submission,
+)
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.tokens import Tokens
 
@@ -50,6 +56,7 @@ class SlurmClient:
         self._tokens = tokens
         self._session: aiohttp.ClientSession | None = None
         self._dialect: RestVersion | None = None
+        self._has_accounting = False
         self.calls = 0
         """Requests so far."""
 
@@ -73,13 +80,15 @@ class SlurmClient:
         """Return the dialect, which is looked up once."""
         if self._dialect is None:
             answer = await self._call("GET", "/openapi/v3", self._options.user)
-            paths = (answer or {}).get("paths")
-            found = RestVersion.served(paths if isinstance(paths, Mapping) else ())
+            listed = (answer or {}).get("paths")
+            paths = listed if isinstance(listed, Mapping) else {}
+            found = RestVersion.served(paths)
             if found is None:
                 known = " or ".join(one.value for one in RestVersion)
                 message = f"slurmrestd at {self._options.url} serves neither {known}"
                 raise ExecutorError(Outcome.TRANSIENT, message)
             self._dialect = found
+            self._has_accounting = any(str(path).rstrip("/") == found.ended_jobs for path in paths)
         return self._dialect
 
     def forget_dialect(self) -> None:
@@ -97,11 +106,27 @@ class SlurmClient:
             return None
         return [dialect.job(one) for one in found]
 
+    async def ended_jobs(self, since: int, users: Iterable[str]) -> list[JobRecord]:
+        """Return the jobs of some users that ended since a time, if there is accounting."""
+        dialect = await self.dialect()
+        if not self._has_accounting:
+            return []
+        path = f"{dialect.ended_jobs}?{dialect.ended_since(since, users)}"
+        answer = await self._call("GET", path, self._options.user)
+        found = (dialect.ended_job(one) for one in _objects(answer or {}, "jobs"))
+        return [job for job in found if job.has_ended]
+
     async def nodes(self) -> list[NodeRecord]:
         """Return all nodes."""
         dialect = await self.dialect()
         answer = await self._call("GET", f"{dialect.prefix}/nodes", self._options.user)
         return [dialect.node(one) for one in _objects(answer or {}, "nodes")]
+
+    async def reservations(self) -> list[ReservationRecord]:
+        """Return all reservations."""
+        dialect = await self.dialect()
+        answer = await self._call("GET", f"{dialect.prefix}/reservations", self._options.user)
+        return [dialect.reservation(one) for one in _objects(answer or {}, "reservations")]
 
     async def submit(self, submission: Submission) -> int:
         """Submit a job and return its ID."""

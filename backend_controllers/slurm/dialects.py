@@ -8,6 +8,7 @@ of answers are ignored.
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 Json = Mapping[str, object]
 
@@ -83,6 +84,17 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ReservationRecord:
+    """Nodes that Slurm keeps for somebody, or for maintenance."""
+
+    name: str
+    nodes: str
+    starts: int
+    ends: int
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Component:
     """The resources of a job, or of one component of a heterogeneous job."""
 
@@ -128,6 +140,19 @@ class RestVersion(enum.Enum):
     def prefix(self) -> str:
         """The path below which everything is."""
         return f"/slurm/{self.value}"
+
+    def ended_since(self, seconds: int, users: Iterable[str]) -> str:
+        """Return the query for jobs that ended since a time; old servers cannot filter by user."""
+        if self is RestVersion.V42:
+            return f"start_time={seconds}&users={','.join(users)}"
+        # Whole days, since the time zone of the server is not known.
+        day = datetime.fromtimestamp(max(0, seconds - 86400), UTC)
+        return f"start_time={day:%Y-%m-%d}"
+
+    @property
+    def ended_jobs(self) -> str:
+        """The path of ended jobs; it is served where there is accounting."""
+        return f"/slurmdb/{self.value}/jobs"
 
     def body(self, submission: Submission) -> dict[str, object]:
         """Return the request that submits a job."""
@@ -199,6 +224,37 @@ class RestVersion(enum.Enum):
             str(shown.get("user_name") or ""),
         )
 
+    def ended_job(self, shown: Json) -> JobRecord:
+        """Return a job from the accounting."""
+        state, times, het = (_object(shown.get(key)) for key in ("state", "time", "het"))
+        status, signal = _exit(shown.get("exit_code"))
+        return JobRecord(
+            _number(shown.get("job_id")),
+            _state(state.get("current")),
+            str(shown.get("name") or ""),
+            str(_object(shown.get("comment")).get("job") or ""),
+            str(shown.get("nodes") or ""),
+            _number(het.get("job_id")),
+            _number(het.get("job_offset")),
+            status,
+            signal,
+            str(state.get("reason") or ""),
+            _number(times.get("submission")),
+            _number(times.get("start")),
+            _number(times.get("end")),
+            user=str(shown.get("user") or ""),
+        )
+
+    def reservation(self, shown: Json) -> ReservationRecord:
+        """Return a reservation from an answer."""
+        return ReservationRecord(
+            str(shown.get("name") or ""),
+            str(shown.get("node_list") or ""),
+            _number(shown.get("start_time")),
+            _number(shown.get("end_time")),
+            frozenset(_words(shown.get("flags"))),
+        )
+
     def node(self, shown: Json) -> NodeRecord:
         """Return a node from an answer."""
         flags = _words(shown.get("state_flags"))
@@ -225,6 +281,10 @@ def _state(value: object) -> str:
     if "CONFIGURING" in words:
         return "CONFIGURING"
     return words[0] if words else ""
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _words(value: object) -> list[str]:

@@ -24,9 +24,9 @@ from backend_controllers.contract.remote.executor import (
     unresolved,
 )
 from backend_controllers.slurm.client import SlurmClient
-from backend_controllers.slurm.dialects import Submission
+from backend_controllers.slurm.dialects import ReservationRecord, Submission
 from backend_controllers.slurm.job_watch import JobWatch, addresses_of
-from backend_controllers.slurm.mapping import SlurmPlan, planned, shortage
+from backend_controllers.slurm.mapping import SlurmPlan, holding, planned, shortage
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.script import Setting, policy_letter, script_of
 from backend_controllers.slurm.spool import pieces
@@ -262,10 +262,13 @@ class SlurmExecutor:
             self._reserving.discard(job.id)
 
     async def _no_capacity(self, plan: SlurmPlan, reason: str) -> ExecutorError:
+        found: list[ReservationRecord] = []
         with contextlib.suppress(ExecutorError):
             await self._watch.read_nodes()
+            found = await self.client.reservations()
         nodes = tuple(self._watch.nodes.values())
-        return ExecutorError(Outcome.CAPACITY, shortage(plan.components, nodes, reason))
+        text = shortage(plan.components, nodes, reason, holding(plan.components, found, nodes))
+        return ExecutorError(Outcome.CAPACITY, text)
 
     async def _comment(self, job: SlurmJob, tag: JobTag) -> None:
         text = tag.text()

@@ -4,6 +4,9 @@ Slurm offers no watch over REST. Jobs are asked for with the time of the last an
 without changes answers in a few bytes; the whole list is read every half minute, because clocks may
 differ. While something is expected the interval is short. Nodes are read less often. A server that does
 not answer twice is unreachable, and every pod is in an unknown state until it answers again.
+
+The controller forgets a job minutes after its end. What ended while nobody asked is read once from the
+accounting, where there is one, before anything is decided.
 """
 
 import asyncio
@@ -16,6 +19,7 @@ import structlog
 from backend_controllers.contract.remote.executor import ExecutorError, HostOffer, RemoteUnit
 from backend_controllers.slurm.client import SlurmClient
 from backend_controllers.slurm.dialects import NodeRecord
+from backend_controllers.slurm.mapping import FEATURE_PREFIX
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.units import SlurmJob, jobs_of, units_of
 from shared_api.kube.metadata import ObjectKey
@@ -60,6 +64,8 @@ class JobWatch:
         self._clock_difference: int | None = None
         """Seconds by which Slurm's clock is ahead, as far as it is known."""
         self._since = 0
+        self._ended: dict[int, SlurmJob] = {}
+        """Jobs that only the accounting knows."""
         self._gone: set[int] = set()
         """Jobs that were released and are over; Slurm still lists them."""
 
@@ -145,6 +151,7 @@ class JobWatch:
     def forget(self, job: SlurmJob) -> None:
         """Count a job as released."""
         self._gone.add(job.id)
+        self._ended.pop(job.id, None)
         self._changed(_key(job))
 
     @property
@@ -155,6 +162,10 @@ class JobWatch:
 
     async def _poll(self) -> None:
         try:
+            if self.problem:
+                # Nodes first: they fail if the controller is down, which the accounting does not.
+                await self.read_nodes()
+                await self._read_ended()
             await self._read()
             now = self._clock.monotonic()
             if now - self._nodes_at >= _NODES_SECONDS or self._is_completing:
@@ -178,6 +189,20 @@ class JobWatch:
         self.nodes = {node.name: node for node in nodes}
         self._nodes_at = self._clock.monotonic()
 
+    async def _read_ended(self) -> None:
+        options = self._options
+        since = self._clock.utc().timestamp() - options.accounting_hours * 3600
+        users = {options.user, *(queue.user for queue in options.queues if queue.user)}
+        try:
+            records = await self._client.ended_jobs(int(since), sorted(users))
+        except ExecutorError as error:
+            # Its database may be down while jobs run as ever.
+            log.warning("the accounting of Slurm does not answer", error=str(error))
+            return
+        found = jobs_of(records, options.cluster, self._backend)
+        self._ended = {n: job for n, job in found.items() if n not in self._gone}
+        self._whole_at = -_WHOLE_LIST_SECONDS
+
     async def _read(self) -> None:
         now = self._clock.monotonic()
         is_whole = now - self._whole_at >= _WHOLE_LIST_SECONDS
@@ -190,7 +215,8 @@ class JobWatch:
         if records is None:
             return
         before = self.jobs
-        found = jobs_of(records, self._options.cluster, self._backend)
+        listed = jobs_of(records, self._options.cluster, self._backend)
+        found = {**self._ended, **listed}
         self.jobs = {
             number: replace(job, last_hosts=before[number].hosts) if number in before else job
             for number, job in found.items()
@@ -204,7 +230,10 @@ class JobWatch:
         )
 
     def _offer(self, node: NodeRecord) -> HostOffer:
-        labels = {f"feature.slurm.grove.io/{name}": "true" for name in sorted(node.features)}
+        labels = {f"{FEATURE_PREFIX}{name}": "true" for name in sorted(node.features)}
+        for level, domains in self._options.topology.items():
+            if rack := sorted(node.features.intersection(domains)):
+                labels[level] = rack[0]
         if not node.is_usable:
             return HostOffer(node.name, {}, {}, labels, self.problem)
         total = {"cpu": node.cpus * 1000, "memory": node.memory}

@@ -9,11 +9,13 @@ nodes, so such a gang is refused.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 
 from backend_controllers.contract.remote.api import RemotePod
 from backend_controllers.contract.remote.executor import ExecutorError, Order, Outcome
-from backend_controllers.slurm.dialects import Component, NodeRecord
+from backend_controllers.slurm.dialects import Component, NodeRecord, ReservationRecord
+from backend_controllers.slurm.hostlists import hosts_of
 from backend_controllers.slurm.options import SlurmOptions, SlurmQueue
 from backend_controllers.slurm.tags import MOST_PODS
 from shared_api.kube.pod_resources import NoQuantityError, requests_of
@@ -99,8 +101,29 @@ def free_for(component: Component, nodes: Sequence[NodeRecord]) -> int:
     )
 
 
-def shortage(components: Sequence[Component], nodes: Sequence[NodeRecord], reason: str) -> str:
-    """Return why a job did not start, with numbers."""
+def holding(
+    components: Sequence[Component],
+    reservations: Sequence[ReservationRecord],
+    nodes: Sequence[NodeRecord],
+) -> str:
+    """Return the reservations of nodes on which the components could run."""
+    wanted = {node.name for one in components for node in eligible(one, nodes)}
+    own = {one.reservation for one in components}
+    parts = []
+    for one in reservations:
+        both = wanted.intersection(hosts_of(one.nodes))
+        if both and one.name not in own:
+            kind = "maintenance " if "MAINT" in one.flags else ""
+            times = (datetime.fromtimestamp(at, UTC) for at in (one.starts, one.ends))
+            since, until = (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in times)
+            parts.append(f"{kind}{one.name} has {len(both)} nodes from {since} to {until}")
+    return "; ".join(parts[:_SHOWN])
+
+
+def shortage(
+    components: Sequence[Component], nodes: Sequence[NodeRecord], reason: str, reserved: str = ""
+) -> str:
+    """Return why a job did not start, with numbers; `reserved` names reservations."""
     parts = [
         f"{one.pods} nodes with {_shape_text(one)} ({free_for(one, nodes)} free,"
         f" {len(eligible(one, nodes))} exist)"
@@ -114,6 +137,8 @@ def shortage(components: Sequence[Component], nodes: Sequence[NodeRecord], reaso
             for node in drained[:_SHOWN]
         )
         lost = f" {len(drained)} of {len(nodes)} nodes take no jobs ({shown})."
+    if reserved:
+        lost += f" Reservation {reserved}."
     why = f" Slurm's reason: {reason}." if reason else ""
     return (
         f"does not fit: needs {' and '.join(parts)}.{lost}{why}"

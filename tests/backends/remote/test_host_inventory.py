@@ -37,9 +37,11 @@ def test_hosts_on_which_nothing_runs_are_counted_as_free() -> None:
     assert (row.total, row.free) == (2, 1)
 
 
-def test_host_that_cannot_be_reached_is_not_counted() -> None:
+def test_host_that_cannot_be_reached_or_takes_nothing_is_not_counted() -> None:
     lost = HostOffer("h2", TOTAL, {}, problem="does not answer")
-    (row,), _ = rows_of(HostsAsNodes(executor(HostOffer("h1", TOTAL, {}), lost)), {})
+    drained = HostOffer("h3", {}, {})
+    hosts = HostsAsNodes(executor(HostOffer("h1", TOTAL, {}), lost, drained))
+    (row,), _ = rows_of(hosts, {})
     assert row.total == 1
 
 

@@ -16,6 +16,10 @@ from local_cluster.places import builds_directory
 _RELEASE = "trixie"
 _MIRROR = "http://deb.debian.org/debian"
 _PROGRAMS = {"debootstrap": "debootstrap", "unshare": "util-linux"}
+_PACKAGES = (
+    "slurmctld,slurmd,slurm-client,slurmrestd,slurmdbd,munge,slurm-wlm-basic-plugins"
+    ",slurm-wlm-jwt-plugin,slurm-wlm-mysql-plugin"
+)
 _INSIDE = """\
 for path in /proc /dev /sys /var/tmp; do mount --rbind "$path" "$0$path" || exit 71; done
 exec chroot "$0" "$@"
@@ -27,8 +31,8 @@ def no_chroot() -> str:
     return why_not(_PROGRAMS)
 
 
-def debian(packages: Sequence[str]) -> Path:
-    """Return the directory with these packages; making it takes about a minute."""
+def debian() -> Path:
+    """Return the directory; making it takes about a minute."""
     require(_PROGRAMS, print)
     root = builds_directory() / f"slurm-{_RELEASE}"
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,7 @@ def debian(packages: Sequence[str]) -> Path:
         if not root.exists():
             unfinished = root.with_suffix(".unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
-            command = ["debootstrap", "--variant=minbase", f"--include={','.join(packages)}"]
+            command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}"]
             done = subprocess.run(
                 [*command, _RELEASE, str(unfinished), _MIRROR],
                 capture_output=True,

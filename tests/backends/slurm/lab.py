@@ -13,8 +13,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from local_cluster.container_node.machine import path_with_system_programs, require, why_not
 from tests.backends.slurm.chroot import debian, inside, no_chroot
@@ -32,10 +33,11 @@ PROGRAMS = {
     "/usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so": "slurm-wlm-basic-plugins",
 }
 """Each with the Debian package that has it."""
+_NOTHING: Mapping[str, str] = {}
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
 _START_SECONDS = 30.0
 
-_CONFIGURATION = """\
+CONFIGURATION = """\
 ClusterName=lab
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
@@ -96,6 +98,10 @@ def missing(version: str = OLD) -> str:
 class SlurmLab:
     """One Slurm; a context manager."""
 
+    programs: ClassVar[dict[str, str]] = PROGRAMS
+    rest_plugins: ClassVar[dict[str, str]] = _REST_PLUGINS
+    configuration_text: ClassVar[str] = CONFIGURATION
+
     def __init__(self, version: str = OLD) -> None:
         self.version = version
         self._root: Path | None = None
@@ -107,22 +113,23 @@ class SlurmLab:
         self.logs = self.top / "tasks"
         """What a shared file system is at a real site."""
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._ports = _free_ports(8)
+        self._ports = free_ports(8)
 
     def __enter__(self) -> "SlurmLab":
         if self.version == OLD:
-            require(PROGRAMS, print)
+            require(self.programs, print)
         else:
-            self._root = debian(sorted(set(PROGRAMS.values())))
+            self._root = debian()
         try:
             self._prepare()
             self._start_munge()
+            self.prepare_controller()
             self.start("slurmctld")
             for node in NODES:
                 self.start(node)
             self.start("slurmrestd")
-            self._until("all nodes are idle", self._nodes_are_idle)
-            self._until("the REST server answers", self._rest_answers)
+            self.until("all nodes are idle", self._nodes_are_idle)
+            self.until("the REST server answers", self._rest_answers)
             token = self.client("scontrol", "token", "lifespan=86400").partition("=")[2]
             self.token_file.write_text(token)
         except BaseException:
@@ -175,20 +182,33 @@ class SlurmLab:
                     # The REST server refuses to run as root.
                     *("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups"),
                     *("slurmrestd", "-f", configuration, "-a", "rest_auth/jwt"),
-                    *("-s", _REST_PLUGINS[self.version], f"127.0.0.1:{self._ports[7]}"),
+                    *("-s", self.rest_plugins[self.version], f"127.0.0.1:{self._ports[7]}"),
                 ]
             case node:
                 (self.top / "spool" / node).mkdir(parents=True, exist_ok=True)
                 command = ["slurmd", "-D", "-f", configuration, "-N", node]
+        self.spawn(name, command, {"SLURM_JWT": "daemon"} if name == "slurmrestd" else {})
+
+    def spawn(self, name: str, command: Sequence[str], more: Mapping[str, str] = _NOTHING) -> None:
+        """Start a program of Slurm, which ends with this Slurm."""
+        self.spawn_here(name, self._placed(command), more)
+
+    def spawn_here(
+        self, name: str, command: Sequence[str], more: Mapping[str, str] = _NOTHING
+    ) -> None:
+        """Start a program of this machine, which ends with this Slurm."""
         with (self.top / "log" / f"{name}.out").open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                self._placed(command),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=self._environment({"SLURM_JWT": "daemon"} if name == "slurmrestd" else {}),
+                env=self._environment(more),
                 start_new_session=True,
             )
+
+    def prepare_controller(self) -> None:
+        """Start what the controller needs."""
 
     def kill(self, name: str) -> None:
         """End a process without warning; what it started goes on."""
@@ -198,7 +218,7 @@ class SlurmLab:
     def revive(self, node: str) -> None:
         """Start a node again, and wait until it takes jobs."""
         self.start(node)
-        self._until(f"{node} is idle", self._nodes_are_idle)
+        self.until(f"{node} is idle", self._nodes_are_idle)
 
     def freeze(self, name: str) -> None:
         os.kill(self._processes[name].pid, signal.SIGSTOP)
@@ -228,7 +248,7 @@ class SlurmLab:
     def cancel_all(self) -> None:
         """Cancel all jobs, and wait until they are gone."""
         self.client("scancel", "--user=root", "--full")
-        self._until("no job is left", lambda: not self.jobs())
+        self.until("no job is left", lambda: not self.jobs())
 
     def _prepare(self) -> None:
         self.top.chmod(0o755)
@@ -248,7 +268,7 @@ class SlurmLab:
             "run": self.run,
             "secret": self.secret,
         }
-        self.configuration.write_text(_CONFIGURATION.format(**values))
+        self.configuration.write_text(self.configuration_text.format(**values))
         (self.top / "topology.conf").write_text(_TOPOLOGY)
         (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         gpus = f"NodeName=n1,n2,n3 Name=gpu Type=a100 File={self.top}/gpu/g[0-3]\n"
@@ -260,21 +280,13 @@ class SlurmLab:
             *(f"--socket={self.run}/munge.sock", f"--pid-file={self.run}/munged.pid"),
             *(f"--log-file={self.secret}/munged.log", f"--seed-file={self.secret}/seed"),
         ]
-        with (self.top / "log" / "munged.out").open("ab") as output:
-            self._processes["munged"] = subprocess.Popen(
-                self._placed(command),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self._environment({}),
-                start_new_session=True,
-            )
-        self._until("munged listens", (self.run / "munge.sock").exists)
+        self.spawn("munged", command)
+        self.until("munged listens", (self.run / "munge.sock").exists)
 
     def _placed(self, command: Sequence[str]) -> list[str]:
         return list(command) if self._root is None else inside(self._root, command)
 
-    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         own = {"PATH": path_with_system_programs(), "SLURM_CONF": str(self.configuration)}
         return {**os.environ, **own, **more}
 
@@ -289,16 +301,18 @@ class SlurmLab:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self._ports[7])) == 0
 
-    def _until(self, what: str, holds: "object") -> None:
+    def until(self, what: str, holds: Callable[[], object]) -> None:
+        """Wait until something holds."""
         until = time.monotonic() + _START_SECONDS
-        while not holds():  # type: ignore[operator]
+        while not holds():
             if time.monotonic() > until:
                 texts = [path.read_text()[-500:] for path in (self.top / "log").iterdir()]
                 raise RuntimeError(f"not in {_START_SECONDS:g} s: {what}: {texts}")
             time.sleep(0.05)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

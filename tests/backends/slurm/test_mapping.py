@@ -7,8 +7,8 @@ import pytest
 
 from backend_controllers.contract.declaration import PackLevels
 from backend_controllers.contract.remote.executor import ExecutorError, Outcome
-from backend_controllers.slurm.dialects import JobRecord, NodeRecord
-from backend_controllers.slurm.mapping import planned, shortage
+from backend_controllers.slurm.dialects import JobRecord, NodeRecord, ReservationRecord
+from backend_controllers.slurm.mapping import holding, planned, shortage
 from backend_controllers.slurm.options import Runner, SlurmOptions, SlurmQueue
 from backend_controllers.slurm.runners import refusals
 from backend_controllers.slurm.script import Setting, script_of
@@ -120,6 +120,17 @@ def test_shortage_counts_nodes_and_names_those_that_take_no_jobs() -> None:
     )
     assert "1 of 4 nodes take no jobs (n2 IDLE+DRAIN: fan)" in text
     assert "Slurm's reason: Resources" in text
+
+
+def test_reservations_are_named_that_have_nodes_which_the_gang_needs() -> None:
+    (one,) = plan(slurm_pod("a", queue="gpu")).components
+    service = ReservationRecord("service", "n[1-2,4]", 0, 3600, frozenset({"MAINT"}))
+    other = ReservationRecord("course", "n4", 0, 3600)
+    own = ReservationRecord("mine", "n1", 0, 60)
+    found = holding((replace(one, reservation="mine"),), (service, other, own), NODES)
+    times = "from 1970-01-01T00:00:00Z to 1970-01-01T01:00:00Z"
+    assert found == f"maintenance service has 2 nodes {times}"
+    assert f"Reservation {found}." in shortage((one,), NODES, "", found)
 
 
 def test_words_of_a_pod_are_quoted_and_addresses_are_inserted_by_the_script() -> None:

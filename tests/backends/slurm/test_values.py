@@ -91,6 +91,29 @@ def test_dialects_write_sizes_gpus_and_numbers_as_their_servers_want_them() -> N
     assert new["environment"] == ["PATH=/bin"]
 
 
+def test_accounting_is_asked_with_times_and_users_as_each_server_reads_them() -> None:
+    assert RestVersion.V42.ended_since(90000, ["a", "b"]) == "start_time=90000&users=a,b"
+    assert RestVersion.V38.ended_since(90000 + 86400, ["a"]) == "start_time=1970-01-02"
+
+
+def test_ended_job_is_read_from_the_accounting() -> None:
+    shown = {
+        "job_id": 8,
+        "name": "team/train#1 E3.0",
+        "comment": {"job": TAG.text()},
+        "state": {"current": ["FAILED"], "reason": "NonZeroExitCode"},
+        "time": {"start": 5, "end": {"set": True, "number": 9}},
+        "het": {"job_id": {"set": True, "number": 7}, "job_offset": {"set": True, "number": 1}},
+        "exit_code": {"return_code": {"set": True, "number": 3}},
+        "nodes": "n1",
+    }
+    job = RestVersion.V42.ended_job(shown)
+    assert (job.id, job.het_id, job.het_offset, job.state) == (8, 7, 1, "FAILED")
+    assert (job.started, job.ended, job.exit_status, job.reason) == (5, 9, 3, "NonZeroExitCode")
+    assert (job.has_ended, tag_of(job.comment)) == (True, TAG)
+    assert RestVersion.V38.ended_job({"state": {"current": "COMPLETED"}}).has_ended
+
+
 @pytest.mark.parametrize(
     ("paths", "dialect"),
     [
