@@ -9,6 +9,8 @@ from backend_controllers.contract.remote.executor import RemoteUnit
 from shared_api.models import JsonObject, RemoteMemberState
 
 REASON_UNREACHABLE = "HostUnreachable"
+_GONE = "ContainerStatusUnknown"
+"""The reason that a kubelet gives in this case."""
 _CRASH_LOOP = "CrashLoopBackOff"
 
 
@@ -38,6 +40,39 @@ def pod_status(pod: RemotePod, unit: RemoteUnit, now: str) -> JsonObject | None:
         status["podIPs"] = [{"ip": unit.address}]
         status["hostIP"] = unit.address
     return status
+
+
+def vanished_status(pod: RemotePod, now: str) -> JsonObject:
+    """Return the status of a pod that ran and of which the far side has nothing any more."""
+    message = "nothing of this pod exists on its host any more, and its restart policy is Never"
+    container = pod.spec.containers[0]
+    ended: JsonObject = {"exitCode": 137, "reason": _GONE, "message": message}
+    return {
+        "phase": "Failed",
+        "reason": _GONE,
+        "message": message,
+        "conditions": [
+            {
+                "type": kind,
+                "status": "False",
+                "reason": "PodFailed",
+                "message": message,
+                "lastTransitionTime": now,
+            }
+            for kind in ("Ready", "ContainersReady")
+        ],
+        "containerStatuses": [
+            {
+                "name": container.name,
+                "image": container.image,
+                "imageID": "",
+                "ready": False,
+                "started": False,
+                "restartCount": 0,
+                "state": {"terminated": ended},
+            }
+        ],
+    }
 
 
 def _is_shown(pod: RemotePod, unit: RemoteUnit, phase: str, ready: str) -> bool:
