@@ -10,7 +10,7 @@ import yaml
 
 from chartgen.bases import BACKENDS, CORE, Manifest
 
-_FAR_SIDES = ("docker", "slurm")
+_FAR_SIDES = ("docker", "slurm", "ssh")
 COMMENTS = {
     "image.repository": "Image of core, the backends and the init container for start-up order.",
     "image.tag": "Tag of the image. Empty: the version of the chart.",
