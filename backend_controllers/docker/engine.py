@@ -233,6 +233,17 @@ async def _deadline(
         ) from error
 
 
+class _PinnedConnector(SSHConnector):
+    """SSH with what is mounted into this process, and nothing of its user or its environment."""
+
+    def _load_ssh_config(self) -> dict[str, Any]:
+        return {}
+
+    def _clean_environment(self) -> dict[str, str]:
+        # The library would send all variables of this process to the host.
+        return {}
+
+
 def _connect(host: DockerHost) -> aiodocker.Docker:
     if host.url.startswith("tcp://") and host.tls is not None:
         context = ssl.create_default_context(cafile=host.tls.ca_file)
@@ -240,7 +251,7 @@ def _connect(host: DockerHost) -> aiodocker.Docker:
         url = host.url.replace("tcp://", "https://", 1)
         return aiodocker.Docker(url=url, ssl_context=context)
     if host.url.startswith("ssh://") and host.ssh is not None:
-        connector = SSHConnector(
+        connector = _PinnedConnector(
             host.url,
             known_hosts=host.ssh.known_hosts_file,
             client_keys=[host.ssh.key_file],

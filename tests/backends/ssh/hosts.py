@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from local_cluster.container_node.machine import require, why_not
@@ -48,7 +48,7 @@ class TestHost:
         self._directory = directory / name
         self._process: subprocess.Popen[bytes] | None = None
 
-    def open(self, authorized: Path) -> str:
+    def open(self, authorized: Path, environment: Mapping[str, str] | None = None) -> str:
         """Start the server, and return the line that pins its key."""
         self.link.open()
         self._directory.mkdir()
@@ -59,6 +59,7 @@ class TestHost:
             f"Port {_PORT}\nListenAddress {self.link.address}\nHostKey {key}\n"
             f"AuthorizedKeysFile {authorized}\nPidFile none\nUsePAM no\nStrictModes no\n"
             "PasswordAuthentication no\nPermitRootLogin prohibit-password\n"
+            + "".join(f"SetEnv {name}={text}\n" for name, text in (environment or {}).items())
         )
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         Path(DIRECTORY).mkdir(exist_ok=True)
