@@ -20,6 +20,7 @@ from backend_controllers.ssh.host.supervisor import TICK, detached, discard, is_
 
 VERSION = 1
 _ALIVE_SECONDS = 1.0
+_REPORT_SECONDS = 0.3
 
 
 class HostAgent:
@@ -49,9 +50,11 @@ class HostAgent:
         self._send(
             hello={"version": VERSION, "cpus": os.cpu_count(), "memory": memory}, error=problem
         )
-        alive = 0.0
+        alive = report = 0.0
         while self._receive():
-            self._report()
+            if self._awaited or now() > report:
+                self._report()
+                report = now() + _REPORT_SECONDS
             if now() > alive:
                 self._send(alive=now())
                 alive = now() + _ALIVE_SECONDS

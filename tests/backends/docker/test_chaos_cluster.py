@@ -183,7 +183,7 @@ async def test_job_restarts_as_a_whole_and_completes_and_scales(
         running_backend(core_cluster, BACKEND, backend_settings(docker_options)),
     ):
         fails = pcs("bad", workers(2, "exit 3", cpu="100m", restartPolicy="Never"))
-        fails["spec"]["template"]["maxRestarts"] = 1
+        fails["spec"]["policy"] = {"completion": {"failure": {"maxRestarts": 1}}}
         await person.create(fails)
         await person.until(lambda: _phases(person) == ["Failed"], 90)
         codes = {
@@ -192,6 +192,17 @@ async def test_job_restarts_as_a_whole_and_completes_and_scales(
             for status in pod.status.get("containerStatuses", [])
         }
         assert codes == {3}
+        events = await asyncio.to_thread(
+            core_cluster.kubectl,
+            "get",
+            "events",
+            "-n",
+            person.namespace,
+            "-o",
+            "name",
+            "--field-selector=reason=GangRestartTriggered",
+        )
+        assert len(events.stdout.split()) == 1
         await until_released(core_cluster, person)
         await person.create(pcs("w", workers(2, cpu="100m")))
         await person.until(lambda: running(person) == 2, 60)
