@@ -168,6 +168,8 @@ class Engine:
             event = await subscriber.get()
             if event is None:
                 return
+            if not isinstance(event, Mapping):
+                continue
             actor = event.get("Actor")
             if event.get("Type") == "container" and isinstance(actor, Mapping):
                 yield str(actor.get("ID", ""))
@@ -226,6 +228,10 @@ async def _deadline(
             ) from error
         is_final = 400 <= error.status < 500
         raise ExecutorError(Outcome.INVALID if is_final else Outcome.TRANSIENT, message) from error
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        # The library believes what an engine answers; one that lies must not end the others.
+        message = f"host {host} gave an answer that no engine gives: {error!r}"
+        raise ExecutorError(without_answer, message) from error
     except (aiohttp.ClientError, OSError) as error:
         # Sent, perhaps: the connection was lost under way.
         raise ExecutorError(

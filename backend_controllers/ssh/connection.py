@@ -74,11 +74,13 @@ class AgentConnection:
         while True:
             try:
                 piece = await agent.stdout.read(_PIECE)
+                problem = b"" if piece else await agent.stderr.read(_PIECE)
             except (OSError, asyncssh.Error) as error:
                 raise self._unreachable(error) from error
-            if not piece or len(rest) > _LONGEST_LINE:
-                problem = (await agent.stderr.read(_PIECE)) if not piece else b"a line is too long"
+            if not piece:
                 raise self._unreachable(problem.decode(errors="replace")[-300:] or "it ended")
+            if len(rest) > _LONGEST_LINE:
+                raise self._unreachable("a line is too long")
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 message = _decoded(line)

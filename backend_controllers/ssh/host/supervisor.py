@@ -119,6 +119,7 @@ class UnitSupervisor:
             _, status = os.waitpid(inside, 0)
             code = os.waitstatus_to_exitcode(status)
             os._exit(code if code >= 0 else 128 - code)
+        os.umask(0o022)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         _succeeded(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None))
         _succeeded(libc.mount(b"proc", b"/proc", b"proc", 0, None))
@@ -215,6 +216,8 @@ def detached(unit: Path, lock: int) -> None:
     if os.fork():
         os._exit(0)
     try:
+        # Logs are for root; the command gets the usual mask again.
+        os.umask(0o077)
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)

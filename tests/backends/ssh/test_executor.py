@@ -117,7 +117,7 @@ async def test_processes_have_no_rights_and_reach_no_program_that_has_some(
     env = [{"name": "LD_PRELOAD", "value": "/nowhere/evil.so"}]
     script = (
         "unset LD_PRELOAD; id -u; grep -E 'CapBnd|NoNewPrivs' /proc/self/status;"
-        " cat ../spec 2>/dev/null; ls ../.. 2>/dev/null; echo $$; pwd"
+        " cat ../spec ../log 2>/dev/null; ls ../.. 2>/dev/null; echo $$; pwd"
     )
     async with process(SshExecutor(options, "ssh")) as executor:
         await executor.reserve(order(host_pod("a", script, env=env)))
