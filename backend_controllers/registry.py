@@ -14,12 +14,13 @@ MODULES: Mapping[str, str] = {
     "kai": "backend_controllers.kai",
     "koordinator": "backend_controllers.koordinator",
     "slurm": "backend_controllers.slurm",
+    "ssh": "backend_controllers.ssh",
     "volcano": "backend_controllers.volcano",
     "yunikorn": "backend_controllers.yunikorn",
 }
 """Each module declares its backend as `BACKEND`."""
 
-FAR_SIDES = frozenset({"docker", "slurm"})
+FAR_SIDES = frozenset({"docker", "slurm", "ssh"})
 """Backends whose hosts are outside of the cluster. They need settings and credentials, so no overlay
 installs them together with the others."""
 

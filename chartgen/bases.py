@@ -16,7 +16,7 @@ CRDS = "crds"
 BACKENDS = tuple(
     sorted(p.name for p in (ROOT / "deploy/backends").iterdir() if p.name != "base" and p.is_dir())
 )
-FAR_SIDES = ("docker", "slurm")
+FAR_SIDES = ("docker", "slurm", "ssh")
 """Backends of places outside of the cluster: they need hosts and credentials."""
 
 Manifest = dict[str, Any]

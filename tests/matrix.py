@@ -22,6 +22,7 @@ from local_cluster.schedulers.extra import ExtraScheduler
 from local_cluster.versions import DEFAULT_MINOR, MINORS
 from tests.backends.docker.engines import missing
 from tests.backends.slurm.lab import missing as no_slurm
+from tests.backends.ssh.hosts import missing as no_sshd
 from tests.containers.kit import missing as no_containers
 from tests.dashboard.browser import REQUIRED
 from tests.dashboard.install_browser import why_no_browser
@@ -97,12 +98,14 @@ _BROWSER = Part(
     environment=((REQUIRED, "1"),),
 )
 _SLURM = Part("slurm", ("slurm",), (), 12, 1, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
-_DOCKER = Part("docker", ("docker",), (), 4, 0, ("tests/backends/docker", "-m", "matrix"), missing)
+_DOCKER = Part("docker", ("docker",), (), 8, 0, ("tests/backends/docker", "-m", "matrix"), missing)
+_SSH = Part("ssh", ("ssh",), (), 5, 0, ("tests/backends/ssh", "-m", "matrix"), no_sshd)
 PARTS = (
     _BROWSER,
     _CONTAINERS,
     _DOCKER,
     _SLURM,
+    _SSH,
     *(
         Part(name, _sessions(name, found), (found.build,), 6, 5)
         for name, found in EXTRA_SCHEDULERS.items()

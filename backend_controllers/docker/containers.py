@@ -6,15 +6,13 @@ get no additional rights: no privileges, no host mounts, no socket of the engine
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 
 from backend_controllers.contract.remote.api import RemotePod
-from backend_controllers.contract.remote.environment import environment, expanded
+from backend_controllers.contract.remote.environment import expanded
 from backend_controllers.contract.remote.executor import GangTag, RemoteUnit
-from backend_controllers.docker.options import GangNetwork
-from backend_controllers.docker.packing import HostDemand
+from backend_controllers.hosts.places import HostUse, Place
 from shared_api.models import RemoteMemberState
 
 _PREFIX = "io.grove.podgang"
@@ -36,6 +34,9 @@ RESTRICTIONS = frozenset(
     {"runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "capabilities"}
 )
 """Fields of a securityContext that an engine enforces."""
+
+_MOST_PROCESSES = 16384
+"""In one container; more would take process IDs from the host."""
 
 Json = dict[str, object]
 _RESTART = {"Always": "unless-stopped", "OnFailure": "on-failure", "Never": "no"}
@@ -67,19 +68,6 @@ class Origin:
         return {LABEL_CLUSTER: self.cluster, LABEL_BACKEND: self.backend}
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where a pod runs in its gang."""
-
-    rank: int
-    addresses: Sequence[str]
-    """The addresses of all members, in the order of their ranks."""
-    devices: Sequence[str] = ()
-    """The GPUs that it gets."""
-    network: GangNetwork = GangNetwork.HOST
-    network_name: str = ""
-
-
 def image_refusal(image: str, prefixes: Sequence[str]) -> str:
     """Return why an image may not run; empty if it may."""
     if any(image.startswith(prefix) for prefix in prefixes):
@@ -94,24 +82,32 @@ def container_name(pod: RemotePod) -> str:
 
 
 def container_body(
-    pod: RemotePod, demand: HostDemand, labels: Mapping[str, str], slot: Slot
+    place: Place, labels: Mapping[str, str], most_memory: int = 0, network: str = ""
 ) -> Json:
-    """Return the container of a pod, as the engine's API creates it."""
+    """Return the container of a pod, as the engine's API creates it.
+
+    `network` is the network of the gang; without one the container uses that of its host. A pod
+    that requests no memory may use `most_memory`.
+    """
+    pod, requests, variables = place.pod, place.demand.requests, place.variables
     container = pod.spec.containers[0]
-    variables = environment(pod, slot.rank, len(slot.addresses), ",".join(slot.addresses))
+    memory = requests.get("memory", 0) or most_memory
     host: Json = {
-        "NetworkMode": "host" if slot.network is GangNetwork.HOST else slot.network_name,
+        "NetworkMode": network or "host",
         "RestartPolicy": {"Name": _RESTART.get(pod.spec.restart_policy, "no")},
         "Privileged": False,
         "SecurityOpt": ["no-new-privileges"],
-        "NanoCpus": demand.requests.get("cpu", 0) * 1_000_000,
-        "Memory": demand.requests.get("memory", 0),
+        "NanoCpus": requests.get("cpu", 0) * 1_000_000,
+        "Memory": memory,
+        # Without it an engine allows as much swap again.
+        "MemorySwap": memory,
+        "PidsLimit": _MOST_PROCESSES,
         "ReadonlyRootfs": container.security_context.read_only_root_filesystem,
         "CapDrop": list(container.security_context.capabilities.drop),
     }
-    if slot.devices:
+    if place.devices:
         host["DeviceRequests"] = [
-            {"Driver": "nvidia", "DeviceIDs": list(slot.devices), "Capabilities": [["gpu"]]}
+            {"Driver": "nvidia", "DeviceIDs": list(place.devices), "Capabilities": [["gpu"]]}
         ]
     body: Json = {
         "Image": container.image,
@@ -128,11 +124,11 @@ def container_body(
         body["User"] = user
     if container.working_dir:
         body["WorkingDir"] = container.working_dir
-    if slot.network is GangNetwork.BRIDGE:
+    if network:
         name = pod.spec.hostname or pod.metadata.name
         body["Hostname"] = name
         body["NetworkingConfig"] = {
-            "EndpointsConfig": {slot.network_name: {"Aliases": [name, pod.metadata.name]}}
+            "EndpointsConfig": {network: {"Aliases": [name, pod.metadata.name]}}
         }
     return body
 
@@ -157,9 +153,9 @@ class Grant:
     expires: int
 
 
-def unit_labels(grant: Grant, pod: RemotePod, demand: HostDemand, slot: Slot) -> dict[str, str]:
+def unit_labels(grant: Grant, place: Place) -> dict[str, str]:
     """Return the labels that name the gang and the pod of a container."""
-    tag = grant.tag
+    tag, pod = grant.tag, place.pod
     return {
         **grant.origin.labels,
         LABEL_NAMESPACE: tag.namespace,
@@ -169,16 +165,18 @@ def unit_labels(grant: Grant, pod: RemotePod, demand: HostDemand, slot: Slot) ->
         LABEL_POD: pod.metadata.name,
         LABEL_POD_UID: pod.metadata.uid,
         LABEL_EXPIRES: str(grant.expires),
-        LABEL_REQUESTS: msgspec.json.encode(demand.requests).decode(),
-        LABEL_DEVICES: ",".join(slot.devices),
+        LABEL_REQUESTS: msgspec.json.encode(place.demand.requests).decode(),
+        LABEL_DEVICES: ",".join(place.devices),
     }
 
 
-def unit_of(shown: Mapping[str, object], host: str, address: str) -> RemoteUnit | None:
+def unit_of(
+    shown: Mapping[str, object], origin: Origin, host: str, address: str
+) -> RemoteUnit | None:
     """Return the unit of a container as the engine shows it; None for a foreign container."""
     config, state = _part(shown, "Config"), _part(shown, "State")
     labels = _part(config, "Labels")
-    if LABEL_POD_UID not in labels:
+    if LABEL_POD_UID not in labels or not origin.labels.items() <= labels.items():
         return None
     text = {key: str(value) for key, value in labels.items()}
     found = _STATES.get(str(state.get("Status", "")).lower(), RemoteMemberState.UNKNOWN)
@@ -206,15 +204,7 @@ def unit_of(shown: Mapping[str, object], host: str, address: str) -> RemoteUnit 
     )
 
 
-class Held(NamedTuple):
-    """What a container holds of its host."""
-
-    requests: Mapping[str, int]
-    devices: tuple[str, ...]
-    expires: int
-
-
-def held_by(shown: Mapping[str, object]) -> Held:
+def use_of(shown: Mapping[str, object]) -> HostUse:
     """Return what a container of ours holds, from its labels."""
     labels = _part(_part(shown, "Config"), "Labels")
     try:
@@ -223,7 +213,7 @@ def held_by(shown: Mapping[str, object]) -> Held:
         requests = {}
     devices = tuple(filter(None, str(labels.get(LABEL_DEVICES, "")).split(",")))
     expires = str(labels.get(LABEL_EXPIRES, ""))
-    return Held(requests, devices, int(expires) if expires.isdecimal() else 0)
+    return HostUse(requests, devices, int(expires) if expires.isdecimal() else 0)
 
 
 def _part(value: Mapping[str, object], name: str) -> Mapping[str, object]:

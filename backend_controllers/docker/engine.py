@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import aiodocker
@@ -25,7 +25,8 @@ _CALL_SECONDS = 10.0
 _PROBE_SECONDS = 4.0
 """Two probes that fail must be over, with the pauses before them, in 20 seconds."""
 _CREATE_SECONDS = 60.0
-_PULL_SECONDS = 1800.0
+_PULL_SECONDS = 4 * 3600.0
+_KEEPALIVE_SECONDS = 5.0
 _NOT_CONNECTED = 900
 """aiodocker's status if the connection failed."""
 
@@ -45,9 +46,12 @@ class Engine:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._docker is not None:
-            await self._docker.close()
-            self._docker = None
+        docker, self._docker = self._docker, None
+        if docker is not None:
+            # Over a link that is cut, SSH would wait for minutes until its last words are sent.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PROBE_SECONDS):
+                    await docker.close()
 
     @property
     def docker(self) -> aiodocker.Docker:
@@ -103,11 +107,12 @@ class Engine:
             return False
         return True
 
-    async def pull(self, image: str) -> None:
-        """Pull an image."""
+    async def pull(self, image: str, report: Callable[[Mapping[str, object]], None]) -> None:
+        """Pull an image; `report` gets each line of the engine's progress."""
         try:
             async with _deadline(self.host.name, Outcome.TRANSIENT, _PULL_SECONDS):
-                await self.docker.images.pull(image)
+                async for line in self.docker.images.pull(image, stream=True):
+                    report(line)
         except _GoneError as error:
             message = f"host {self.host.name}: image {image} cannot be pulled: {error}"
             raise ExecutorError(Outcome.INVALID, message) from error
@@ -127,12 +132,23 @@ class Engine:
                 await found.stop(t=grace_seconds)
                 await found.delete(force=True, v=True)
 
-    async def ensure_network(self, name: str) -> None:
+    async def ensure_network(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a network of this name if there is none."""
-        body = {"Name": name, "CheckDuplicate": True, "Driver": "bridge"}
+        body = {
+            "Name": name,
+            "CheckDuplicate": True,
+            "Driver": "bridge",
+            "Labels": dict(labels),
+        }
         with contextlib.suppress(_TakenError):
             async with _deadline(self.host.name, Outcome.TRANSIENT):
                 await self.docker.networks.create(body)
+
+    async def networks(self) -> list[str]:
+        """Return the names of all networks of this backend."""
+        async with _deadline(self.host.name, Outcome.TRANSIENT):
+            found = await self.docker.networks.list(filters=json.loads(self._filters))
+        return [str(network["Name"]) for network in found]
 
     async def remove_network(self, name: str) -> None:
         """Remove a network if it exists and is not in use."""
@@ -140,13 +156,20 @@ class Engine:
             async with _deadline(self.host.name, Outcome.TRANSIENT):
                 await (await self.docker.networks.get(name)).delete()
 
-    async def events(self) -> AsyncIterator[str]:
-        """Yield the IDs of containers of this backend that changed, until the stream ends."""
-        subscriber: Any = self.docker.events.subscribe(filters=self._filters)  # type: ignore[no-untyped-call]
+    async def events(self, since: str) -> AsyncIterator[str]:
+        """Yield the IDs of containers of this backend that changed, until the stream ends.
+
+        It begins with the events after `since`, a time of the engine's own clock: what happened
+        between a list and the beginning of the stream is not lost.
+        """
+        wanted = {"filters": self._filters} | ({"since": since} if since else {})
+        subscriber: Any = self.docker.events.subscribe(**wanted)  # type: ignore[no-untyped-call]
         while True:
             event = await subscriber.get()
             if event is None:
                 return
+            if not isinstance(event, Mapping):
+                continue
             actor = event.get("Actor")
             if event.get("Type") == "container" and isinstance(actor, Mapping):
                 yield str(actor.get("ID", ""))
@@ -198,13 +221,33 @@ async def _deadline(
             raise _GoneError(Outcome.INVALID, message) from error
         if error.status == 409:
             raise _TakenError(Outcome.TRANSIENT, message) from error
+        if error.status == _NOT_CONNECTED:
+            was_sent = not isinstance(error.__cause__, aiohttp.ClientConnectorError)
+            raise ExecutorError(
+                without_answer if was_sent else Outcome.TRANSIENT, message
+            ) from error
         is_final = 400 <= error.status < 500
         raise ExecutorError(Outcome.INVALID if is_final else Outcome.TRANSIENT, message) from error
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        # The library believes what an engine answers; one that lies must not end the others.
+        message = f"host {host} gave an answer that no engine gives: {error!r}"
+        raise ExecutorError(without_answer, message) from error
     except (aiohttp.ClientError, OSError) as error:
         # Sent, perhaps: the connection was lost under way.
         raise ExecutorError(
             without_answer, f"host {host}: {str(error) or type(error).__name__}"
         ) from error
+
+
+class _PinnedConnector(SSHConnector):
+    """SSH with what is mounted into this process, and nothing of its user or its environment."""
+
+    def _load_ssh_config(self) -> dict[str, Any]:
+        return {}
+
+    def _clean_environment(self) -> dict[str, str]:
+        # The library would send all variables of this process to the host.
+        return {}
 
 
 def _connect(host: DockerHost) -> aiodocker.Docker:
@@ -214,8 +257,16 @@ def _connect(host: DockerHost) -> aiodocker.Docker:
         url = host.url.replace("tcp://", "https://", 1)
         return aiodocker.Docker(url=url, ssl_context=context)
     if host.url.startswith("ssh://") and host.ssh is not None:
-        connector = SSHConnector(
-            host.url, known_hosts=host.ssh.known_hosts_file, client_keys=[host.ssh.key_file]
+        connector = _PinnedConnector(
+            host.url,
+            known_hosts=host.ssh.known_hosts_file,
+            client_keys=[host.ssh.key_file],
+            # Only what is mounted into this process counts: no agent, password or file of a user.
+            agent_path=None,
+            config=None,
+            preferred_auth="publickey",
+            connect_timeout=_CALL_SECONDS,
+            keepalive_interval=_KEEPALIVE_SECONDS,
         )
         return aiodocker.Docker(url="unix://localhost", connector=connector)
     return aiodocker.Docker(url=host.url)

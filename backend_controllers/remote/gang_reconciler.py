@@ -22,14 +22,17 @@ from backend_controllers.contract.remote.executor import (
     RemoteUnit,
     identified,
 )
-from backend_controllers.contract.remote.pod_status import lost_status, pod_status
+from backend_controllers.contract.remote.pod_status import (
+    lost_status,
+    pod_status,
+    vanished_status,
+)
 from backend_controllers.contract.remote.remote_status import Attempt, order_of, remote_status
 from backend_controllers.contract.remote.steps import (
     RemoteState,
     lost_pods,
     plan_steps,
-    recorded_units,
-    tag_of,
+    units_of_gang,
 )
 from backend_controllers.generic.caches import GANG, WrittenObject
 from backend_controllers.generic.conditions import moment
@@ -51,6 +54,8 @@ EVENT_NOT_RESERVED = "RemoteNotReserved"
 EVENT_LOST = "RemotePodLost"
 _REJECTED_AGAIN_AFTER = 300.0
 """Seconds before a gang is tried again that the far side rejects; no event announces a new image."""
+
+_LOOK_AGAIN_AFTER = 15.0
 
 
 class RemoteGangReconciler:
@@ -88,7 +93,7 @@ class RemoteGangReconciler:
         if state.remote.metadata.is_terminating:
             if steps.finalize:
                 await self._finalize(state.remote, key)
-            return None
+            return _look_again(state)
         attempt = Attempt.of(state.remote.status)
         if steps.announce:
             attempt = Attempt(attempt.number + 1)
@@ -100,8 +105,12 @@ class RemoteGangReconciler:
         await self._start(steps.start)
         state = self._state(key)
         await self._write_pods(state, key)
-        await self._write(state, plan_steps(state).phase, attempt)
-        return attempt.again(state.now)
+        steps = plan_steps(state)
+        for pod in steps.vanished:
+            reason = self._executor.loss(key)
+            await self._write_pod(pod, vanished_status(pod, reason, moment(state.now)), key)
+        await self._write(state, steps.phase, attempt)
+        return attempt.again(state.now) or _look_again(state)
 
     def _state(self, key: ObjectKey) -> RemoteState:
         found = self._remotes.cache.get(key)
@@ -110,13 +119,10 @@ class RemoteGangReconciler:
         pods = {pod.metadata.name: pod for pod in self._pods.cache.by_index(GANG, str(key))}
         units = identified(self._executor.units(key), pods.values())
         if remote is not None:
-            observed = frozenset(host.name for host in self._executor.hosts() if not host.problem)
-            known = {unit.pod for unit in units}
-            recorded = recorded_units(remote, pods, observed)
-            units += tuple(unit for unit in recorded if unit.pod not in known)
-            tag = tag_of(remote)
-            # Units of an earlier RemoteGang of this name have no pod that is wanted.
-            units = tuple(unit if unit.tag == tag else _unwanted(unit) for unit in units)
+            observed = frozenset(
+                host.name for host in self._executor.hosts() if not host.problem or host.is_fenced
+            )
+            units = units_of_gang(remote, pods, units, observed)
         return RemoteState(remote, pods, units, self._context.backend.name, self._context.now())
 
     async def _reserve(
@@ -128,6 +134,10 @@ class RemoteGangReconciler:
             async with permitted(self._context.fence):
                 await self._executor.reserve(order_of(remote, pods, attempt.number))
         except ExecutorError as error:
+            if error.retry_after is not None:
+                # It is under way, such as the pull of an image: no failure.
+                later = timedelta(seconds=error.retry_after)
+                return attempt.failed(error, self._context.now() + later)
             failures = self._failures[uid] = self._failures.get(uid, 0) + 1
             if remote.status.message != str(error):
                 self._context.record_event(
@@ -230,7 +240,8 @@ class RemoteGangReconciler:
             self._failures.pop(old.metadata.uid or "", None)
 
 
-def _unwanted(unit: RemoteUnit) -> RemoteUnit:
-    return RemoteUnit(
-        unit.tag, unit.pod, "", unit.host, unit.external_id, RemoteMemberState.UNKNOWN
-    )
+def _look_again(state: RemoteState) -> Result | None:
+    """Look again while pods are unknown: nothing announces that the lock of a lost host expired."""
+    if any(unit.state is RemoteMemberState.UNKNOWN for unit in state.units):
+        return Result(requeue_after=_LOOK_AGAIN_AFTER)
+    return None

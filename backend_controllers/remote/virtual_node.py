@@ -97,6 +97,8 @@ class VirtualNode:
             },
         }
         async with permitted(self._context.fence):
+            # Only a leader comes here, so only a leader keeps the locks of hosts.
+            await self._executor.renew()
             await self._context.client.apply(
                 LEASES, lease, field_manager=self._context.field_manager, force=True
             )

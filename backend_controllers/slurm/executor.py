@@ -139,6 +139,9 @@ class SlurmExecutor:
                 await self._comment(job, job.tag.dropped(slots))
         await self._until_ended(cancelled)
 
+    async def renew(self) -> None:
+        """Do nothing: Slurm ends jobs by their time limit, and no job is started elsewhere."""
+
     def logs(self, unit: RemoteUnit, options: LogOptions) -> AsyncIterator[bytes]:
         """The output of a unit, from the spool directory."""
         job, slot = slot_of(unit)

@@ -26,7 +26,7 @@ LONGEST = 400
 LANGUAGES = frozenset({".py", ".go", ".js", ".mjs", ".ts", ".css", ".html", ".sh"})
 SHORTEST_MEDIAN, LONGEST_MEDIAN = 85, 200
 # What the three packages have today. It may fall; it rises only with a reason in the commit.
-MOST_LINES = 46_500
+MOST_LINES = 48_500
 
 
 def sources() -> list[Path]:

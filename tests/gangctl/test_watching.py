@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gangctl.reading import Target
+from gangctl.reading import CommandTarget
 from gangctl.rendering import plain
 from gangctl.reports.status import status_report, status_view
 from gangctl.snapshot import Snapshot
@@ -29,7 +29,7 @@ async def test_a_table_says_that_it_is_old_while_a_watch_is_broken() -> None:
         asyncio.timeout(30),
         asyncio.TaskGroup() as group,
     ):
-        following = group.create_task(follow(client, Target(namespace="team"), 0.01, show))
+        following = group.create_task(follow(client, CommandTarget(namespace="team"), 0.01, show))
         found = await broken
         following.cancel()
     shown = plain(status_view(status_report(found), all_namespaces=True))

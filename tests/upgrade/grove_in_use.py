@@ -19,6 +19,7 @@ from tests.upgrade.grove_objects import (
     new_object,
 )
 
+_GATE_OF_GROVE = "grove.io/podgang-pending-creation"
 GATED = {"w-0-sg-2-b": 1, "w-0-sg-2-c": 1}
 RUNNING = {**PODS, "w-0-a": 3}
 AFTER = {
@@ -97,7 +98,7 @@ def _pod(found: Object) -> None:
     clique = found["metadata"]["ownerReferences"][0]["name"]
     spec = found["spec"]
     if clique in GATED:
-        spec["schedulingGates"] = [{"name": names.GATE_GROVE_PENDING_CREATION}]
+        spec["schedulingGates"] = [{"name": _GATE_OF_GROVE}]
     if clique in AFTER:
         token = {"name": "sa-token-secret-vol", "secret": {"secretName": f"{SET}-ic-sat"}}
         label = f"metadata.labels['{names.LABEL_PODGANG}']"

@@ -38,9 +38,11 @@ class Outcome(enum.StrEnum):
 class ExecutorError(Exception):
     """A call that failed."""
 
-    def __init__(self, outcome: Outcome, message: str) -> None:
+    def __init__(self, outcome: Outcome, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.outcome = outcome
+        self.retry_after = retry_after
+        """Seconds after which the same call makes sense again, if the far side knows it."""
 
 
 class GangTag(NamedTuple):
@@ -129,6 +131,8 @@ class HostOffer:
     labels: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     """Why it cannot be reached; empty if it can."""
+    is_fenced: bool = False
+    """Whether nothing runs there any more although it cannot be reached: all locks have expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,4 +189,8 @@ class Executor(Protocol):
 
     def logs(self, unit: RemoteUnit, options: LogOptions) -> AsyncIterator[bytes]:
         """The log of a unit, in pieces as they arrive."""
+        ...
+
+    async def renew(self) -> None:
+        """Extend the locks without which a far side ends what runs there; only a leader calls it."""
         ...

@@ -9,6 +9,8 @@ from backend_controllers.contract.remote.executor import GangTag, RemoteUnit
 from shared_api.models import JsonObject, RemoteMemberState
 
 REASON_UNREACHABLE = "HostUnreachable"
+_GONE = "ContainerStatusUnknown"
+"""The reason that a kubelet gives in this case."""
 _CRASH_LOOP = "CrashLoopBackOff"
 
 
@@ -52,6 +54,41 @@ def lost_status(pod: RemotePod, reason: str, now: str) -> JsonObject | None:
         message=message.removesuffix(": "),
     )
     return pod_status(pod, lost, now)
+
+
+def vanished_status(pod: RemotePod, reason: str, now: str) -> JsonObject:
+    """Return the status of a pod that ran, must not run again, and of which nothing is left."""
+    message = "nothing of this pod exists on its host any more, and its restart policy is Never"
+    if reason:
+        message = f"{message}: {reason}"
+    container = pod.spec.containers[0]
+    ended: JsonObject = {"exitCode": 137, "reason": _GONE, "message": message}
+    return {
+        "phase": "Failed",
+        "reason": _GONE,
+        "message": message,
+        "conditions": [
+            {
+                "type": kind,
+                "status": "False",
+                "reason": "PodFailed",
+                "message": message,
+                "lastTransitionTime": now,
+            }
+            for kind in ("Ready", "ContainersReady")
+        ],
+        "containerStatuses": [
+            {
+                "name": container.name,
+                "image": container.image,
+                "imageID": "",
+                "ready": False,
+                "started": False,
+                "restartCount": 0,
+                "state": {"terminated": ended},
+            }
+        ],
+    }
 
 
 def _is_shown(pod: RemotePod, unit: RemoteUnit, phase: str, ready: str) -> bool:

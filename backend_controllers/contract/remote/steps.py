@@ -9,8 +9,8 @@ host; a recorded unit on a host that cannot be reached counts as existing, in an
 RemoteGang that is deleted keeps its finalizer until no unit is left, recorded ones included.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backend_controllers.contract.remote.api import ObservedRemoteGang, RemotePod
@@ -18,6 +18,7 @@ from backend_controllers.contract.remote.executor import GangTag, RemoteUnit
 from shared_api.models import RemoteMemberState, RemotePhase
 
 _RESERVED = RemoteMemberState.RESERVED
+_UNKNOWN = RemoteMemberState.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Steps:
     reserve: tuple[RemotePod, ...] = ()
     bind: tuple[RemotePod, ...] = ()
     start: tuple[RemoteUnit, ...] = ()
+    vanished: tuple[RemotePod, ...] = ()
+    """Pods that ran, must not run again, and have no unit any more: they failed."""
     phase: RemotePhase = RemotePhase.PENDING
     announce: bool = False
     """Whether the number of a new attempt has to be recorded before `reserve`."""
@@ -67,6 +70,35 @@ def recorded_units(
         )
         for member in remote.status.members
         if member.host not in observed
+    )
+
+
+def units_of_gang(
+    remote: ObservedRemoteGang,
+    pods: Mapping[str, RemotePod],
+    found: tuple[RemoteUnit, ...],
+    observed: frozenset[str],
+) -> tuple[RemoteUnit, ...]:
+    """Return what exists for a RemoteGang: what was found, and what is recorded on other hosts.
+
+    A pod has one unit. Where several are found, that on the recorded host counts, so no host can
+    take a pod over from another one. The others get no pod, and are released like those of an
+    earlier RemoteGang of this name.
+    """
+    tag = tag_of(remote)
+    # A far side that moves a unit itself, such as Slurm a job, keeps its external ID.
+    known = {unit.external_id for unit in found}
+    recorded = tuple(
+        unit for unit in recorded_units(remote, pods, observed) if unit.external_id not in known
+    )
+    hosts = {member.pod: member.host for member in remote.status.members}
+    counts: dict[str, RemoteUnit] = {}
+    for unit in (*found, *recorded):
+        if unit.tag == tag and (unit.pod_uid not in counts or unit.host == hosts.get(unit.pod)):
+            counts[unit.pod_uid] = unit
+    return tuple(
+        unit if counts.get(unit.pod_uid) is unit else replace(unit, pod_uid="", state=_UNKNOWN)
+        for unit in (*found, *recorded)
     )
 
 
@@ -120,6 +152,7 @@ class _Planner:
             reserve=() if self._must_wait else reserve,
             bind=self._to_bind(),
             start=self._to_start(),
+            vanished=tuple(filter(_must_not_run_again, self._without_unit(self.wanted))),
             phase=self._phase(),
         )
 
@@ -129,8 +162,11 @@ class _Planner:
 
     def _missing(self, names: tuple[str, ...]) -> tuple[RemotePod, ...]:
         """Pods that have no resources and still need them."""
+        return tuple(pod for pod in self._without_unit(names) if not _must_not_run_again(pod))
+
+    def _without_unit(self, names: Iterable[str]) -> Iterator[RemotePod]:
         found = (self.wanted.get(name) for name in names)
-        return tuple(
+        return (
             pod
             for pod in found
             if pod is not None and not pod.has_ended and pod.metadata.uid not in self.by_uid
@@ -205,7 +241,7 @@ class _Planner:
 
 
 def lost_pods(state: RemoteState) -> tuple[RemotePod, ...]:
-    """Return pods that were started, have not ended, and have no unit any more."""
+    """Return pods that were started, have not ended, have no unit any more, and run again."""
     known = {unit.pod_uid for unit in state.units}
     return tuple(
         pod
@@ -215,7 +251,16 @@ def lost_pods(state: RemoteState) -> tuple[RemotePod, ...]:
         and not pod.metadata.is_terminating
         and not pod.has_ended
         and pod.status.phase
+        and not _must_not_run_again(pod)
     )
+
+
+def _must_not_run_again(pod: RemotePod) -> bool:
+    """Tell whether a pod without a unit ran before, and its policy forbids a second run.
+
+    A kubelet decides the same for a pod whose container was removed.
+    """
+    return pod.spec.restart_policy == "Never" and pod.status.phase == "Running"
 
 
 def _deletable(state: RemoteState, releasing: tuple[RemoteUnit, ...]) -> tuple[RemotePod, ...]:

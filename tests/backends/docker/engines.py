@@ -58,6 +58,10 @@ class TestEngine:
         _run("ip", "netns", "add", self._namespace)
         _run("ip", "-n", self._namespace, "link", "set", "lo", "up")
         self.start()
+        self.load_image()
+
+    def load_image(self) -> None:
+        """Make the image of the tests from busybox."""
         archive = BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
             tar.add(shutil.which("busybox") or "", "bin/busybox")

@@ -73,6 +73,6 @@ class ContainerHosts:
 
             return made_and_killed
 
-        for host in executor._hosts.values():
+        for host in executor.engines.values():
             for name in ("create", "start", "remove"):
                 setattr(host.engine, name, dying(getattr(host.engine, name)))

@@ -13,7 +13,7 @@ def remote_pod(name: str, command: str = "sleep 600", **fields: Any) -> RemotePo
     container = {
         "name": "main",
         "image": fields.pop("image", IMAGE),
-        "command": ["sh", "-c", command],
+        "command": [fields.pop("shell", "sh"), "-c", command],
         "resources": {"requests": {"cpu": fields.pop("cpu", "500m"), "memory": "32Mi"}},
         "env": fields.pop("env", []),
         "securityContext": fields.pop("security", {}),

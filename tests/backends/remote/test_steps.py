@@ -1,5 +1,6 @@
 """What is done next for a gang on the far side, from what is known."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from backend_controllers.contract.remote.steps import (
     lost_pods,
     plan_steps,
     recorded_units,
+    units_of_gang,
 )
 from shared_api.models import RemoteMemberState, RemotePhase
 
@@ -184,3 +186,42 @@ def test_pod_of_which_nothing_is_left_is_not_ready_and_says_why() -> None:
         {"metadata": {"name": "lost"}, "spec": {"containers": [{}]}, "status": status}, RemotePod
     )
     assert lost_status(shown, "job 7", "") is None
+
+
+@pytest.mark.parametrize(("policy", "again"), [("Never", False), ("OnFailure", True)])
+def test_a_pod_that_ran_and_has_no_unit_runs_again_only_if_its_policy_allows_it(
+    policy: str, again: bool
+) -> None:
+    ran = {"status": {"phase": "Running"}, "spec": {"restartPolicy": policy, "nodeName": NODE}}
+    found = msgspec.convert({**msgspec.to_builtins(pod("a")), **ran}, RemotePod)
+    gang = remote("a", minimum=1, phase="Started", members=recorded("a"))
+    steps = plan(gang, [found], [])
+    assert bool(steps.reserve) is again
+    assert bool(steps.vanished) is not again
+
+
+def test_no_host_takes_a_pod_over_from_the_recorded_one() -> None:
+    gang = remote("a", minimum=1, phase="Started", members=recorded("a", host="h1"))
+    pods = {"a": pod("a", node=NODE)}
+    true, lie = unit("a", "Running"), replace(unit("a", "Exited", "h2"), external_id="c-lie")
+    for units in ((true, lie), (lie, true)):
+        found = units_of_gang(gang, pods, units, frozenset({"h1", "h2"}))
+        assert [one.host for one in found if one.pod_uid] == ["h1"]
+        # It gets no pod, so it is released.
+        steps = plan(gang, [*pods.values()], [*found])
+        assert [one.host for one in steps.release] == ["h2"]
+    # Also while the recorded host cannot be reached.
+    found = units_of_gang(gang, pods, (lie,), frozenset({"h2"}))
+    assert [(one.host, one.state.value) for one in found if one.pod_uid] == [("h1", "Unknown")]
+
+
+def test_a_unit_that_its_far_side_moved_counts_where_it_is() -> None:
+    gang = remote(
+        "a",
+        minimum=1,
+        phase="Started",
+        members=[{"pod": "a", "host": "n1", "state": "Running", "externalId": "7.0"}],
+    )
+    moved = RemoteUnit(TAG, "a", "uid-a", "n2", "7.0", RemoteMemberState.RUNNING)
+    found = units_of_gang(gang, {"a": pod("a", node=NODE)}, (moved,), frozenset({"n2"}))
+    assert found == (moved,)

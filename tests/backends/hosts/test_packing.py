@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from backend_controllers.contract.declaration import PackLevels
 from backend_controllers.contract.remote.executor import ExecutorError, HostOffer
-from backend_controllers.docker.packing import HostDemand, pack
+from backend_controllers.hosts.packing import HostDemand, pack
 
 NO_LEVEL = PackLevels()
 
