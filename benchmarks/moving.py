@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.product.choices import KAI
 from benchmarks.product.clusters import fresh_cluster
-from benchmarks.product.processes import ControllerProcess, Place
+from benchmarks.product.processes import ClusterPlace, ControllerProcess
 from benchmarks.product.workload import NAMESPACE, PODS_PER_GANG
 from benchmarks.runtime.figures import Figure, render, write
 from core_operator.state.caches import GANGS
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _measured(cluster: Cluster, directory: Path, gangs: int) -> list[Figure]:
-    place = Place(cluster.kubeconfig, directory)
+    place = ClusterPlace(cluster.kubeconfig, directory)
     figures: list[Figure] = []
     async with (
         place.controller("backend_controllers", "--backend", "kai") as kai,

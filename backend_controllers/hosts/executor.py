@@ -234,7 +234,7 @@ class HostsExecutor:
 async def _all(calls: Iterable[Awaitable[None]]) -> None:
     """Wait for all calls, also after one failed; then raise the first error.
 
-    A call that is cancelled under way may have been carried out, and nobody would know.
+    A call that is cancelled under way may have been carried out, and the caller would not know.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)  # noqa: TID251 - see above
     for result in results:

@@ -85,7 +85,7 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReservationRecord:
-    """Nodes that Slurm keeps for somebody, or for maintenance."""
+    """Nodes that Slurm keeps for certain users, or for maintenance."""
 
     name: str
     nodes: str

@@ -5,7 +5,7 @@ without changes answers in a few bytes; the whole list is read every half minute
 differ. While something is expected the interval is short. Nodes are read less often. A server that does
 not answer twice is unreachable, and every pod is in an unknown state until it answers again.
 
-The controller forgets a job minutes after its end. What ended while nobody asked is read once from the
+The controller forgets a job minutes after its end. What ended between two polls is read once from the
 accounting, where there is one, before anything is decided.
 """
 

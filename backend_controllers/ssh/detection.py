@@ -1,26 +1,14 @@
 """The declaration of the backend.
 
-There is nothing to discover in the cluster but our own RemoteGang, so there is one dialect. Pods get a
-schedulerName that no scheduler has: this backend binds them to its virtual node.
+The dialect is that of every far side (`contract/remote/dialect`), with what a host cannot honour.
 """
 
 from functools import partial
 
-from backend_controllers.contract.cliques import CLIQUES
-from backend_controllers.contract.declaration import (
-    Backend,
-    Dialect,
-    Options,
-    Questions,
-    Reads,
-    Served,
-    Writes,
-    gang_of_clique,
-)
+from backend_controllers.contract.declaration import Backend, Dialect, Options, Questions, Served
 from backend_controllers.contract.detecting import GANG, checked_options
-from backend_controllers.contract.remote.api import REMOTE_GANGS, ObservedRemoteGang, RemoteClique
+from backend_controllers.contract.remote.dialect import remote_dialect
 from backend_controllers.contract.remote.executor import Executor
-from backend_controllers.contract.remote.preparation import preparation
 from backend_controllers.contract.remote.translation import RemoteTranslator
 from backend_controllers.ssh.options import SshOptions
 from backend_controllers.ssh.units import refusals
@@ -42,16 +30,7 @@ def detect(served: Served, options: Options) -> Dialect:
     del served
     chosen = checked_options(options, SshOptions)
     translator = RemoteTranslator("SSH", chosen.grant_seconds, partial(refusals, chosen.commands))
-    return Dialect(
-        name=DIALECT,
-        capabilities=CAPABILITIES,
-        preparation=preparation(SCHEDULER_NAME),
-        translate=translator.translate,
-        mirror=translator.mirror,
-        writes=(Writes(REMOTE_GANGS, ObservedRemoteGang, translated=True),),
-        reads=(Reads(CLIQUES, RemoteClique, about=gang_of_clique),),
-        follows_pods=True,
-    )
+    return remote_dialect(DIALECT, CAPABILITIES, SCHEDULER_NAME, translator)
 
 
 def executor(options: Options, backend: str) -> Executor:

@@ -56,7 +56,7 @@ class SshHost(Options):
     @classmethod
     def _is_quantity(cls, text: str | None) -> str | None:
         if text is not None and parsed(text) is None:
-            raise ValueError(f"'{text}' is no quantity")
+            raise ValueError(f"'{text}' is not a quantity")
         return text
 
 

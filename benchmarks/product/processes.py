@@ -114,7 +114,7 @@ def cpu_of(pid: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterPlace:
     """Where controllers run: their cluster, and the directory of their files."""
 
     kubeconfig: Path

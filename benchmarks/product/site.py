@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.product.choices import BackendUnderTest
 from benchmarks.product.machine import Phases
 from benchmarks.product.onlooker import RELEASED, Onlooker
-from benchmarks.product.processes import ControllerProcess, Place, cpu_of, read_line
+from benchmarks.product.processes import ClusterPlace, ControllerProcess, cpu_of, read_line
 from benchmarks.product.results import Burst
 from benchmarks.product.workload import PODS_PER_GANG, TINY_REPLICAS, Sizes, workload
 from local_cluster.api import Object
@@ -31,7 +31,7 @@ class Site:
     """A cluster, the onlooker, and what is being measured."""
 
     cluster: Cluster
-    place: Place
+    place: ClusterPlace
     onlooker: Onlooker
     choice: BackendUnderTest
     sizes: Sizes
@@ -88,7 +88,7 @@ async def furnished(
     cluster: Cluster, choice: BackendUnderTest, sizes: Sizes, directory: Path
 ) -> AsyncIterator[Site]:
     """A site whose API server has been used."""
-    place = Place(cluster.kubeconfig, directory)
+    place = ClusterPlace(cluster.kubeconfig, directory)
     async with contextlib.AsyncExitStack() as stack:
         if not choice.is_real:
             module = ["benchmarks.product.backend", str(cluster.kubeconfig)]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.product.choices import DEFAULT
 from benchmarks.product.clusters import fresh_cluster
-from benchmarks.product.processes import ControllerProcess, Place
+from benchmarks.product.processes import ClusterPlace, ControllerProcess
 from benchmarks.product.workload import NAMESPACE
 from local_cluster.cluster import Cluster
 from shared_api.kube.access import from_kubeconfig
@@ -34,7 +34,7 @@ _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
 class Bed:
     """One long run."""
 
-    def __init__(self, cluster: Cluster, place: Place, person: Onlooker) -> None:
+    def __init__(self, cluster: Cluster, place: ClusterPlace, person: Onlooker) -> None:
         self.cluster = cluster
         self.person = person
         self.violations = 0.0
@@ -91,7 +91,7 @@ class Bed:
 @contextlib.asynccontextmanager
 async def laid(cluster: Cluster, directory: Path) -> AsyncIterator[Bed]:
     """One long run on a cluster, with the backend and the operator running."""
-    place = Place(cluster.kubeconfig, directory)
+    place = ClusterPlace(cluster.kubeconfig, directory)
     async with (
         Client(from_kubeconfig(cluster.kubeconfig)) as client,
         Onlooker(client, NAMESPACE, (RESOURCE_CLAIMS, CONTROLLER_REVISIONS)).watching() as person,

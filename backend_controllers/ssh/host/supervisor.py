@@ -157,7 +157,7 @@ class UnitSupervisor:
         return False
 
     def _must_end(self) -> bool:
-        """Tell whether the unit is released, or nobody renews the lock."""
+        """Tell whether the unit is released, or its lock expired."""
         until = read(self._unit.parent.parent / "lock").get("until", 0)
         return (self._unit / "end").exists() or (until is not None and now() > until)
 
@@ -228,7 +228,7 @@ def detached(unit: Path, lock: int) -> None:
             Path("/proc/self/oom_score_adj").write_text("-1000")
         UnitSupervisor(unit).run()
     except BaseException:  # noqa: BLE001 - the process ends here
-        # Nobody reads its output; without it the unit disappears, and nobody knows why.
+        # Its output is not read; without this file the unit would disappear without a reason.
         with (unit.parent.parent / "errors").open("a") as errors:
             traceback.print_exc(file=errors)
     finally:
