@@ -12,6 +12,8 @@ from local_cluster.pytest_plugin import fresh_namespace, running_cluster
 from tests.containers.kit import ROOT, missing, until_rolled_out
 from tests.deploy.kit import DEPLOY, until_available
 
+_POD_SECURITY = "pod-security.kubernetes.io/enforce"
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _machine() -> None:
@@ -46,6 +48,7 @@ def product(containers: Cluster, image: Path) -> Cluster:
 
 @pytest.fixture
 def space(product: Cluster) -> Iterator[str]:
-    """A namespace of the test's own."""
+    """A namespace of the test's own, which refuses pods that are not restricted."""
     with fresh_namespace(product) as name:
+        product.kubectl("label", "namespace", name, f"{_POD_SECURITY}=restricted")
         yield name

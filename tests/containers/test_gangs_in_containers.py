@@ -52,7 +52,8 @@ def test_exec_and_logs_reach_the_container_of_a_gang(product: Cluster, space: st
 def test_a_crash_loop_is_named_in_the_sets_condition(product: Cluster, space: str) -> None:
     main = container("sh", "-c", "echo no model found; exit 3")
     apply(product, space, podcliqueset("crash", podclique("worker", 1, main)))
-    until_message(product, space, "crash", "0/1 pods ready; 1 in CrashLoopBackOff")
+    words = ("0/1 pods ready; 1 in CrashLoopBackOff: container main", "exit code 3")
+    until_message(product, space, "crash", *words)
     (pod,) = pods(product, space)
     assert logs(product, space, pod) == "no model found\n"
 
@@ -62,7 +63,8 @@ def test_an_image_that_cannot_be_pulled_is_named_in_the_sets_condition(
 ) -> None:
     main = container("true", image="registry.invalid/model-server:1")
     apply(product, space, podcliqueset("pull", podclique("worker", 1, main)))
-    until_message(product, space, "pull", "0/1 pods ready; 1 in ImagePullBackOff")
+    words = ("0/1 pods ready; 1 in ImagePullBackOff", "image registry.invalid/model-server:1")
+    until_message(product, space, "pull", *words)
 
 
 def test_a_container_that_exceeds_its_memory_is_named_in_the_sets_condition(
@@ -76,3 +78,13 @@ def test_a_container_that_exceeds_its_memory_is_named_in_the_sets_condition(
     (pod,) = pods(product, space)
     (status,) = pod["status"]["containerStatuses"]
     assert status["lastState"]["terminated"]["reason"] == "OOMKilled"
+
+
+def test_a_pod_that_the_namespace_refuses_is_named_in_the_sets_condition(
+    product: Cluster, space: str
+) -> None:
+    lax = container("true", securityContext={"allowPrivilegeEscalation": True})
+    apply(product, space, podcliqueset("lax", podclique("worker", 1, lax)))
+    message = until_message(product, space, "lax", 'violates PodSecurity "restricted:latest"')
+    assert "allowPrivilegeEscalation" in message
+    assert pods(product, space) == []

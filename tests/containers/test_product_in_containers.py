@@ -1,6 +1,7 @@
 """Core and every backend run from their image, under their accounts, with a read-only root."""
 
 import json
+import re
 import sys
 from datetime import datetime
 
@@ -13,6 +14,13 @@ from tests.deploy.kit import NAMESPACE
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix, pytest.mark.timeout(900)]
 
 _BACKENDS = ("default", "kai", "koordinator", "volcano", "yunikorn")
+_WITHOUT_SCHEDULER = {
+    "koordinator": r"scheduling\.sigs\.k8s\.io",
+    "volcano": r"scheduling\.volcano\.sh",
+    "yunikorn": "Service yunikorn-service",
+}
+_QUIET = 60
+"""Lines that two replicas print until they wait."""
 _PROBE = """
 import json, os
 try:
@@ -99,15 +107,23 @@ def test_a_backend_without_its_scheduler_is_ready_as_a_pod_and_not_as_a_backend(
 ) -> None:
     text = product.kubectl("get", "schedulerbackends", "-ojson").stdout
     ready = {
-        item["metadata"]["name"]: {
-            entry["type"]: entry["status"] for entry in item["status"]["conditions"]
-        }["Ready"]
+        item["metadata"]["name"]: next(
+            one for one in item["status"]["conditions"] if one["type"] == "Ready"
+        )
         for item in json.loads(text)["items"]
     }
-    assert ready == {
-        "default": "True",
-        "kai": "True",
-        "koordinator": "False",
-        "volcano": "False",
-        "yunikorn": "False",
-    }
+    assert ready.keys() == {*_BACKENDS}
+    for name, condition in ready.items():
+        assert condition["status"] == ("False" if name in _WITHOUT_SCHEDULER else "True"), name
+    for name, missing in _WITHOUT_SCHEDULER.items():
+        assert ready[name]["reason"] == "SchedulerApiMissing"
+        assert re.fullmatch(rf"missing: .*{missing}.*; install .*", ready[name]["message"])
+
+
+def test_a_backend_without_its_scheduler_is_quiet(product: Cluster) -> None:
+    for name in _WITHOUT_SCHEDULER:
+        selector = f"-lapp.kubernetes.io/name=backend-{name}"
+        text = product.kubectl("logs", f"-n{NAMESPACE}", selector, "--tail=-1").stdout
+        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        assert not [line for line in lines if line["level"] != "info"], text[-2000:]
+        assert len(lines) < _QUIET, text[-2000:]
