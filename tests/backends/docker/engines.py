@@ -127,7 +127,7 @@ class TestEngine:
         """Call the engine's own client."""
         return _run(*self._docker, *arguments)
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Remove all containers, and end the engine."""
         if self._process is not None and self._process.poll() is None:
             self.thaw()
@@ -135,6 +135,10 @@ class TestEngine:
                 _run(*self._docker, "rm", "--force", *found)
             self._process.terminate()
             self._process.wait(20)
+
+    def close(self) -> None:
+        """End the engine, and remove its namespace."""
+        self.end()
         subprocess.run(["ip", "netns", "delete", self._namespace], check=False)
 
     @property

@@ -72,7 +72,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DistantEngine]:
         engine.load_image()
         yield engine
     finally:
-        engine.close()
+        engine.end()
         engine.sshd.close()
 
 
