@@ -96,7 +96,7 @@ _BROWSER = Part(
     # Without a browser these tests fail here instead of being skipped.
     environment=((REQUIRED, "1"),),
 )
-_SLURM = Part("slurm", ("slurm",), (), 12, 1, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
+_SLURM = Part("slurm", ("slurm",), (), 25, 1, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
 _DOCKER = Part("docker", ("docker",), (), 4, 0, ("tests/backends/docker", "-m", "matrix"), missing)
 PARTS = (
     _BROWSER,
