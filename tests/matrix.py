@@ -97,7 +97,7 @@ _BROWSER = Part(
     # Without a browser these tests fail here instead of being skipped.
     environment=((REQUIRED, "1"),),
 )
-_SLURM = Part("slurm", ("slurm",), (), 12, 1, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
+_SLURM = Part("slurm", ("slurm",), (), 25, 1, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
 _DOCKER = Part("docker", ("docker",), (), 8, 0, ("tests/backends/docker", "-m", "matrix"), missing)
 _SSH = Part("ssh", ("ssh",), (), 5, 0, ("tests/backends/ssh", "-m", "matrix"), no_sshd)
 PARTS = (

@@ -94,6 +94,8 @@ class RemoteGangReconciler:
             if steps.finalize:
                 await self._finalize(state.remote, key)
             return _look_again(state)
+        # Before anything is reserved again, which may take long.
+        await self._write_lost_pods(state, key)
         attempt = Attempt.of(state.remote.status)
         if steps.announce:
             attempt = Attempt(attempt.number + 1)
@@ -203,6 +205,9 @@ class RemoteGangReconciler:
                 continue
             if (status := pod_status(pod, unit, now)) is not None:
                 await self._write_pod(pod, status, key)
+
+    async def _write_lost_pods(self, state: RemoteState, key: ObjectKey) -> None:
+        now = moment(state.now)
         for pod in lost_pods(state):
             reason = self._executor.loss(key)
             if (status := lost_status(pod, reason, now)) is not None:

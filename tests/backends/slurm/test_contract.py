@@ -34,9 +34,10 @@ class TestSlurm(ExecutorContract, FaultContract):
                 await first.reserve(order(far_side.pod("a"), far_side.pod("b")))
         assert far_side.exists() != {}
         async with process(far_side.executor()) as second:
-            await second.release(second.units(GANG))
-            # A job that still waits is no unit; nobody asks for it again, so it is cancelled.
+            # A job that still waits is no unit. It is cancelled if it goes on waiting; once it is
+            # granted, its units are announced, and what nobody wants is released.
             async with asyncio.timeout(30):
-                while far_side.exists():  # noqa: ASYNC110 - seen without the executor
+                while far_side.exists():
+                    await second.release(second.units(GANG))
                     await asyncio.sleep(0.2)
             assert second.gangs() == ()

@@ -8,12 +8,13 @@ import pytest
 from backend_controllers.slurm import BACKEND
 from backend_controllers.slurm.mapping import QUEUE_LABEL
 from backend_controllers.slurm.options import SlurmOptions
-from core_operator.state.caches import GANGS
+from core_operator.state.caches import GANGS, SETS
 from local_cluster.cluster import Cluster
 from shared_api.kube.resources import PODS
+from tests.backends.docker.test_logs_cluster import until_log
 from tests.backends.kit import backend_settings, running_backend
 from tests.backends.slurm.lab import SlurmLab
-from tests.core.kit import Onlooker, clique, pcs, running_operator
+from tests.core.kit import Onlooker, clique, condition, pcs, running_operator
 
 pytestmark = [pytest.mark.cluster, pytest.mark.matrix]
 
@@ -75,5 +76,46 @@ async def test_training_ends_with_the_exit_codes_of_its_pods(
         await person.until(
             lambda: [gang.status.get("phase") for gang in person.all(GANGS)] == ["Succeeded"], 60
         )
+        await person.until(
+            lambda: condition(person.one(SETS, "train"), "Ready").get("reason") == "Completed", 60
+        )
+        ended = [pod.status["containerStatuses"][0]["state"] for pod in person.all(PODS)]
+        assert [state["terminated"]["exitCode"] for state in ended] == [0] * 3
         await until_released(core_cluster, person)
     assert slurm.jobs() == {}
+
+
+async def test_kubectl_reads_the_log_of_a_pod(
+    core_cluster: Cluster, person: Onlooker, slurm_options: SlurmOptions
+) -> None:
+    async with (
+        running_operator(core_cluster),
+        running_backend(core_cluster, BACKEND, backend_settings(slurm_options)),
+    ):
+        script = "echo first of $GROVE_PODGANG_SIZE; sleep 600"
+        await person.create(pcs("w", pods("worker", 1, script, "gpu")))
+        await person.until(lambda: phases(person) == ["Running"], 90)
+        (pod,) = person.all(PODS)
+        found = await until_log(core_cluster, "-n", person.namespace, pod.metadata.name)
+        assert found == "first of 1\n"
+        await until_released(core_cluster, person)
+
+
+async def test_job_that_is_lost_is_reported_by_its_pods_and_runs_again(
+    core_cluster: Cluster, person: Onlooker, slurm: SlurmLab, slurm_options: SlurmOptions
+) -> None:
+    async with (
+        running_operator(core_cluster),
+        running_backend(core_cluster, BACKEND, backend_settings(slurm_options)),
+    ):
+        await person.create(pcs("w", pods("worker", 2, "sleep 600", "gpu")))
+        await person.until(lambda: phases(person) == ["Running"] * 2, 90)
+        (job,) = slurm.jobs()
+        slurm.client("scancel", job)
+        events = [
+            await person.until_event(pod.metadata.name, "RemotePodLost") for pod in person.pods
+        ]
+        assert all(f"Slurm job {job} ended as CANCELLED" in text for text in events)
+        await person.until(lambda: phases(person) == ["Running"] * 2, 90)
+        assert list(slurm.jobs()) != [job]
+        await until_released(core_cluster, person)

@@ -186,6 +186,8 @@ async def test_maintenance_is_named_when_a_gang_does_not_fit(
         assert "Reservation maintenance service has 2 nodes from 20" in str(caught.value)
     finally:
         slurm.client("scontrol", "delete", "ReservationName=service")
+        shown = ("sinfo", "-h", "-N", "-o", "%T")
+        slurm.until("maintenance is over", lambda: "maint" not in slurm.client(*shown))
 
 
 @pytest.mark.parametrize("program", ["slurmctld", "slurmrestd"])
@@ -194,6 +196,9 @@ async def test_program_that_is_killed_loses_nothing(
 ) -> None:
     job = await running(executor)
     made = identities(executor)
+    # The controller writes its state to the disk every few seconds; a job that is not there is lost.
+    saved = slurm.top / "state" / "job_state"
+    await asyncio.to_thread(slurm.until, "the job is saved", lambda: b"R0*2" in saved.read_bytes())
     slurm.kill(program)
     await until(executor, lambda units: {unit.state for unit in units} == {UNKNOWN})
     assert identities(executor) == made
