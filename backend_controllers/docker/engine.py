@@ -48,8 +48,10 @@ class Engine:
     async def __aexit__(self, *exc: object) -> None:
         docker, self._docker = self._docker, None
         if docker is not None:
-            # Over a link that is cut, SSH would wait for minutes until its last words are sent.
-            with contextlib.suppress(TimeoutError):
+            # It raises what ended its stream of events, such as the death of the engine.
+            with contextlib.suppress(
+                TimeoutError, OSError, aiohttp.ClientError, aiodocker.DockerError
+            ):
                 async with asyncio.timeout(_PROBE_SECONDS):
                     await docker.close()
 
@@ -241,6 +243,12 @@ async def _deadline(
 
 class _PinnedConnector(SSHConnector):
     """SSH with what is mounted into this process, and nothing of its user or its environment."""
+
+    async def close(self) -> None:  # type: ignore[override]
+        """Close without last messages: over a link that is cut, they would be sent for minutes."""
+        if self._ssh_conn is not None:
+            self._ssh_conn.abort()
+        await super().close()
 
     def _load_ssh_config(self) -> dict[str, Any]:
         return {}

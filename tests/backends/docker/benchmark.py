@@ -89,9 +89,8 @@ async def _bare(options: DockerOptions) -> float:
                 group.create_task(start(container_name(pod)))
 
     took = await _timed(run)
-    async with asyncio.TaskGroup() as group:
-        for host, name in made:
-            group.create_task(host.remove(name, 0))
+    for host, name in made:
+        await host.remove(name, 0)
     for host in hosts:
         await host.__aexit__()
     return took
