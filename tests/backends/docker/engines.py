@@ -135,6 +135,9 @@ class TestEngine:
                 _run(*self._docker, "rm", "--force", *found)
             self._process.terminate()
             self._process.wait(20)
+        # A mount of the engine would keep its directory.
+        left = f"{self._directory}/exec/netns/default"
+        subprocess.run(["umount", "--lazy", left], capture_output=True, check=False)
 
     def close(self) -> None:
         """End the engine, and remove its namespace."""
