@@ -109,6 +109,9 @@ class TestEngine:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+        # Its containerd is killed with it. Where nobody reaps orphans, the next engine would take the
+        # remains of that process for a containerd that runs.
+        (self._directory / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 
     def freeze(self) -> None:
         assert self._process is not None

@@ -142,7 +142,7 @@ async def test_engine_that_is_killed_keeps_its_pods_which_are_unknown_until_it_i
         try:
             await person.until(lambda: _ready(person).count("Unknown") == 2, 30)
         finally:
-            docker_engines["h1"].start()
+            await asyncio.to_thread(docker_engines["h1"].start)
         await person.until(lambda: _ready(person) == ["True"] * 4, 60)
         assert {pod.metadata.uid for pod in person.all(PODS)} == uids
         assert docker_engines.containers() == before
