@@ -109,6 +109,9 @@ class TestEngine:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+        # Its containerd is killed with it. Where nobody reaps orphans, the next engine would take the
+        # remains of that process for a containerd that runs.
+        (self._directory / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 
     def freeze(self) -> None:
         assert self._process is not None
@@ -135,6 +138,9 @@ class TestEngine:
                 _run(*self._docker, "rm", "--force", *found)
             self._process.terminate()
             self._process.wait(20)
+        # A mount of the engine would keep its directory.
+        left = f"{self._directory}/exec/netns/default"
+        subprocess.run(["umount", "--lazy", left], capture_output=True, check=False)
 
     def close(self) -> None:
         """End the engine, and remove its namespace."""

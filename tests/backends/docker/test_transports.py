@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,23 +58,24 @@ class DistantEngine(TestEngine):
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DistantEngine]:
+def engine() -> Iterator[DistantEngine]:
     if problem := missing() or no_sshd():
         pytest.skip(problem)
     require(PROGRAMS | SSH_PROGRAMS, print)
-    engine = DistantEngine(tmp_path_factory.mktemp("far"))
-    path = engine.path
-    _certificates(path, engine.link.address)
-    make_key(path / "id")
-    pinned = engine.sshd.open(path / "id.pub", {"DOCKER_HOST": engine.url})
-    (path / "known_hosts").write_text(pinned)
-    try:
-        engine.start()
-        engine.load_image()
-        yield engine
-    finally:
-        engine.end()
-        engine.sshd.close()
+    with tempfile.TemporaryDirectory(prefix="dk-", ignore_cleanup_errors=True) as directory:
+        engine = DistantEngine(Path(directory))
+        path = engine.path
+        _certificates(path, engine.link.address)
+        make_key(path / "id")
+        pinned = engine.sshd.open(path / "id.pub", {"DOCKER_HOST": engine.url})
+        (path / "known_hosts").write_text(pinned)
+        try:
+            engine.start()
+            engine.load_image()
+            yield engine
+        finally:
+            engine.end()
+            engine.sshd.close()
 
 
 @pytest.fixture(params=["tls", "ssh"])
