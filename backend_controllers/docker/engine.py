@@ -51,8 +51,8 @@ class Engine:
         docker, self._docker = self._docker, None
         if docker is not None:
             # The stream of events raises what ended it, such as the death of the engine. It is
-            # stopped first, so that the sockets are closed all the same. A connector of ours, which is
-            # that of SSH, is closed by nobody else.
+            # stopped first, so that the sockets are closed all the same. A connector of ours, that of
+            # SSH, is not closed by the client.
             for close in (docker.events.stop, docker.close, docker.connector.close):
                 with contextlib.suppress(*_ENDINGS):
                     async with asyncio.timeout(_PROBE_SECONDS):
