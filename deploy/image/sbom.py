@@ -63,7 +63,7 @@ def _component(entry: str) -> dict[str, Any]:
         "externalReferences": [
             {
                 "type": "distribution",
-                "url": f"https://pypi.org/project/{name}/{version}/#files",
+                "url": f"pkg:pypi/{name}@{version}",
                 "hashes": [{"alg": "SHA-256", "content": digest} for digest in HASH.findall(entry)],
             }
         ],

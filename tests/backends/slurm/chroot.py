@@ -14,7 +14,6 @@ from local_cluster.container_node.machine import require, why_not
 from local_cluster.places import builds_directory
 
 _RELEASE = "trixie"
-_MIRROR = "http://deb.debian.org/debian"
 _PROGRAMS = {"debootstrap": "debootstrap", "unshare": "util-linux"}
 _PACKAGES = (
     "slurmctld,slurmd,slurm-client,slurmrestd,slurmdbd,munge,slurm-wlm-basic-plugins"
@@ -44,7 +43,7 @@ def debian() -> Path:
             shutil.rmtree(unfinished, ignore_errors=True)
             command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}"]
             done = subprocess.run(
-                [*command, _RELEASE, str(unfinished), _MIRROR],
+                [*command, _RELEASE, str(unfinished)],
                 capture_output=True,
                 text=True,
                 check=False,
