@@ -12,6 +12,7 @@ from shared_api import names
 from tests.attacks.conftest import TakenOver
 from tests.attacks.kit import APPLY, Attacker
 from tests.core.kit import Onlooker, clique, holds, pcs
+from tests.core.test_placement_walk import attempts, create_policy, policy
 from tests.deploy.kit import DEPLOY, NAMESPACE, PATIENCE, until_available
 from tests.deploy.people import Object
 
@@ -69,6 +70,29 @@ async def test_it_runs_its_gangs_beside_the_first_with_the_rights_of_its_name(
             assert product.kubectl("get", kind, name, *place, "-oname").stdout.strip()
     kind = product.kubectl("get", "schedulerbackend", SECOND, "-ojsonpath={.spec.kind}").stdout
     assert kind == FIRST
+
+
+async def test_a_gang_goes_from_one_instance_to_the_other_with_their_rights_and_the_policies(
+    product: Cluster, instance: Path, victim: Onlooker
+) -> None:
+    del instance
+    candidates = {"required": [{"name": FIRST}, {"name": SECOND}]}
+    await create_policy(victim, policy(candidates=candidates, admissionTimeout="3s"))
+    nowhere = clique("a", 2, podSpec={"nodeSelector": {"walk": "allowed"}})
+    annotations = {names.ANNOTATION_PLACEMENT_POLICY: "p"}
+    await victim.create(pcs("w", nowhere, annotations=annotations))
+    moved = [(FIRST, "Capacity"), (SECOND, None)]
+    await victim.until(lambda: attempts(victim)[:1] == moved[:1], PATIENCE)
+    await victim.until(lambda: len(attempts(victim)) == len(moved), PATIENCE)
+    product.kubectl("label", "nodes", "--all", "walk=allowed")
+    try:
+        await victim.until(lambda: holds(victim.get(GANGS, "w-0"), "Ready"), PATIENCE)
+    finally:
+        product.kubectl("label", "nodes", "--all", "walk-")
+    assert attempts(victim)[0] == moved[0]
+    assert attempts(victim)[1][0] == SECOND
+    here = victim.one(GANGS, "w-0").metadata.labels[names.LABEL_SCHEDULER_BACKEND]
+    assert {pod.metadata.labels[names.LABEL_SCHEDULER_BACKEND] for pod in victim.pods} == {here}
 
 
 def _record(name: str) -> Object:
