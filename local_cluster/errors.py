@@ -13,3 +13,6 @@ class ClusterError(Exception):
         self.what = what
         self.remedy = remedy
         self.details = details
+        if details:
+            # Tests print notes, too.
+            self.add_note(details)

@@ -5,15 +5,23 @@ container hosts or on Slurm, the tests of the dashboard in a browser, or the fuz
 times as many cases. Parts that do not fit into the given minutes, or for which this machine lacks something, are
 skipped. The last lines list the parts that passed, failed and were skipped. Failed tests run again,
 because a deadline may pass on a busy machine; a second failure counts.
+
+Most tests wait for a scheduler or for a timeout, so two parts run side by side: one that only starts
+clusters, and one that needs engines, network namespaces or Slurm of this machine, of which there can be
+only one. The output of a part appears as a whole when it ends. A part that is named alone prints at once.
 """
 
 import argparse
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import IO
 
 from local_cluster.building.builder import is_built
 from local_cluster.building.programs import build_of
@@ -49,6 +57,8 @@ class Part:
     prepare: str = ""
     """Module that installs what the tests need."""
     environment: tuple[tuple[str, str], ...] = ()
+    needs_machine: bool = False
+    """Whether it uses engines, namespaces or daemons of this machine, and runs beside no other that does."""
 
     @property
     def takes(self) -> float:
@@ -84,6 +94,7 @@ _CONTAINERS = Part(
     20,
     ("tests/containers", "-m", "matrix"),
     no_containers,
+    needs_machine=True,
 )
 _BROWSER = Part(
     "browser",
@@ -97,9 +108,36 @@ _BROWSER = Part(
     # Without a browser these tests fail here instead of being skipped.
     environment=((REQUIRED, "1"),),
 )
-_SLURM = Part("slurm", ("slurm",), (), 25, 1, ("tests/backends/slurm", "-m", "matrix"), no_slurm)
-_DOCKER = Part("docker", ("docker",), (), 8, 0, ("tests/backends/docker", "-m", "matrix"), missing)
-_SSH = Part("ssh", ("ssh",), (), 5, 0, ("tests/backends/ssh", "-m", "matrix"), no_sshd)
+_SLURM = Part(
+    "slurm",
+    ("slurm",),
+    (),
+    25,
+    1,
+    ("tests/backends/slurm", "-m", "matrix"),
+    no_slurm,
+    needs_machine=True,
+)
+_DOCKER = Part(
+    "docker",
+    ("docker",),
+    (),
+    8,
+    0,
+    ("tests/backends/docker", "-m", "matrix"),
+    missing,
+    needs_machine=True,
+)
+_SSH = Part(
+    "ssh",
+    ("ssh",),
+    (),
+    5,
+    0,
+    ("tests/backends/ssh", "-m", "matrix"),
+    no_sshd,
+    needs_machine=True,
+)
 PARTS = (
     _BROWSER,
     _CONTAINERS,
@@ -123,51 +161,88 @@ _REST = Part("others", (" and ".join(f"not {part.name}" for part in PARTS),), ()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts; 1 if one of them failed."""
     options = _options(arguments)
-    ends = time.monotonic() + options.minutes * 60
-    results: dict[str, str] = {}
-    for part in (*PARTS, _REST):
-        if options.parts and part.name not in options.parts:
-            continue
+    run = MatrixRun(time.monotonic() + options.minutes * 60, at_once=len(options.parts) == 1)
+    wanted = [part for part in (*PARTS, _REST) if not options.parts or part.name in options.parts]
+    lanes = (
+        [part for part in wanted if not part.needs_machine],
+        [part for part in wanted if part.needs_machine],
+    )
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        # A defect of this program ends it; a part that fails does not end the others.
+        list(pool.map(run.each, lanes))
+    for part in wanted:
+        sys.stdout.write(f"matrix: {part.name}: {run.results[part.name]}\n")
+    return int(any(result.startswith("FAILED") for result in run.results.values()))
+
+
+@dataclass(slots=True)
+class MatrixRun:
+    """One run of the matrix; several threads use it."""
+
+    ends: float
+    at_once: bool
+    """Whether output appears while a part runs."""
+    results: dict[str, str] = field(default_factory=dict)
+    printing: threading.Lock = field(default_factory=threading.Lock)
+
+    def each(self, parts: Sequence[Part]) -> None:
+        """Run parts one after the other, as far as the time allows."""
+        for part in parts:
+            self.results[part.name] = self._result(part)
+
+    def _result(self, part: Part) -> str:
         if reason := part.why_not():
-            results[part.name] = f"skipped: {reason}"
-            continue
-        left = (ends - time.monotonic()) / 60
+            return f"skipped: {reason}"
+        left = (self.ends - time.monotonic()) / 60
         if part.takes > left:
-            results[part.name] = (
-                f"skipped: it takes {part.takes:g} minutes, and {left:.0f} are left"
-            )
-            continue
+            return f"skipped: it takes {part.takes:g} minutes, and {left:.0f} are left"
+        self._print(f"matrix: {part.name} runs, for about {part.takes:.0f} minutes\n")
         began = time.monotonic()
-        passed = _run(part)
+        passed = self._passes(part)
         took = (time.monotonic() - began) / 60
-        results[part.name] = f"{'passed' if passed else 'FAILED'} in {took:.1f} minutes"
-    for name, result in results.items():
-        sys.stdout.write(f"matrix: {name}: {result}\n")
-    return int(any(result.startswith("FAILED") for result in results.values()))
+        return f"{'passed' if passed else 'FAILED'} in {took:.1f} minutes"
+
+    def _passes(self, part: Part) -> bool:
+        if self.at_once:
+            return _run(part, None)
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            passed = _run(part, output)
+            output.seek(0)
+            self._print(f"\nmatrix: {part.name}\n{output.read()}")
+        return passed
+
+    def _print(self, text: str) -> None:
+        with self.printing:
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
 
-def _run(part: Part) -> bool:
-    sys.stdout.write(f"\nmatrix: {part.name}\n")
-    sys.stdout.flush()
-    if part.builds:
-        subprocess.run([sys.executable, "-m", "local_cluster", "build", *part.builds], check=True)
-    if (
-        part.prepare
-        and subprocess.run([sys.executable, "-m", part.prepare], check=False).returncode
-    ):
+def _run(part: Part, output: IO[str] | None) -> bool:
+    def code_of(*command: str) -> int:
+        environment = {**os.environ, **dict(part.environment)}
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            check=False,
+            env=environment,
+            stdout=output,
+            stderr=output,
+        ).returncode
+
+    def passes(selected: str) -> bool:
+        # A cache of its own: the part beside it remembers its failed tests, too.
+        cache = f"cache_dir=.pytest_cache/matrix-{part.name}"
+        command = ("pytest", "-q", "-o", cache, *part.command, "-k", selected)
+        if code_of(*command) in (0, _NOTHING_COLLECTED):
+            return True
+        again = ("--last-failed", "--last-failed-no-failures", "none")
+        return code_of(*command, *again) == 0
+
+    if part.builds and code_of("local_cluster", "build", *part.builds):
         return False
-    failed = [selected for selected in part.selects if not _passes(part, selected)]
+    if part.prepare and code_of(part.prepare):
+        return False
+    failed = [selected for selected in part.selects if not passes(selected)]
     return not failed
-
-
-def _passes(part: Part, selected: str) -> bool:
-    command = [sys.executable, "-m", "pytest", "-q", *part.command, "-k", selected]
-    environment = {**os.environ, **dict(part.environment)}
-    code = subprocess.run(command, check=False, env=environment).returncode
-    if code in (0, _NOTHING_COLLECTED):
-        return True
-    again = ["--last-failed", "--last-failed-no-failures", "none"]
-    return subprocess.run([*command, *again], check=False, env=environment).returncode == 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

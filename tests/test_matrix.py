@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from tests.matrix import PARTS, main
+from tests.matrix import PARTS, Part, main
 
 _AS_A_USER = """
 import os, sys
@@ -65,3 +67,39 @@ def test_a_machine_without_the_programs_leaves_containers_out(
     told = capsys.readouterr().out
     assert told.startswith("matrix: containers: skipped: ")
     assert {"containerd", "dockerd", "debootstrap"} <= set(re.findall(r"\w+", told))
+
+
+def test_parts_run_side_by_side_but_never_two_that_need_the_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def part(name: str, *, needs_machine: bool) -> Part:
+        return Part(name, (name,), (), 1, 0, needs_machine=needs_machine)
+
+    parts = (
+        part("engine", needs_machine=True),
+        part("slurm", needs_machine=True),
+        part("kai", needs_machine=False),
+    )
+    together, running = threading.Barrier(2), set[str]()
+
+    def run(part: Part, output: IO[str] | None) -> bool:
+        assert output is not None
+        assert not running or not part.needs_machine
+        running.update({part.name} if part.needs_machine else ())
+        if part.name != "slurm":
+            # Broken if the two do not run at the same time.
+            together.wait(timeout=20)
+        output.write(f"what {part.name} prints\n")
+        running.discard(part.name)
+        return part.name != "kai"
+
+    monkeypatch.setattr("tests.matrix.PARTS", parts)
+    monkeypatch.setattr("tests.matrix._run", run)
+    assert main(["engine", "slurm", "kai"]) == 1
+    printed = capsys.readouterr().out
+    assert all(f"matrix: {one}\nwhat {one} prints\n" in printed for one in ("engine", "slurm"))
+    assert re.findall(r"matrix: (\w+): (passed|FAILED)", printed) == [
+        ("engine", "passed"),
+        ("slurm", "passed"),
+        ("kai", "FAILED"),
+    ]
