@@ -71,10 +71,15 @@ class Part:
 _APART = "test_product_cluster"
 
 
+# Tests of a far side may fall back to a scheduler; they belong to the part of the far side.
+_FAR_SIDES = "not (docker or slurm or ssh)"
+
+
 def _sessions(scheduler: str, found: ExtraScheduler) -> tuple[str, ...]:
+    selected = f"{scheduler} and {_FAR_SIDES}"
     if not found.fixed_ports:
-        return (scheduler,)
-    return f"{scheduler} and not {_APART}", f"{scheduler} and {_APART}"
+        return (selected,)
+    return f"{selected} and not {_APART}", f"{selected} and {_APART}"
 
 
 _FUZZ = Part(
