@@ -16,11 +16,13 @@ from backend_controllers.settings import (
     ServerSettings,
 )
 from local_cluster.cluster import Cluster
+from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
+from shared_api.kube.errors import NotFound
 from shared_api.runtime.leading.elector import Elector, replica_identity
 from shared_api.runtime.telemetry.metrics import Telemetry
-from tests.core.kit import Writes
+from tests.core.kit import Onlooker, Writes
 
 _QUIET = 1.0
 """Longer than a reconcile and the events that it causes."""
@@ -127,3 +129,17 @@ async def running_backend(
                 yield RunningBackend(process, telemetry, writes)
             finally:
                 process.stop()
+
+
+async def until_known(person: Onlooker, *backends: str, seconds: float = 60) -> None:
+    """Wait until core has seen these backends, which it reports in their records."""
+
+    async def is_known(name: str) -> bool:
+        with contextlib.suppress(NotFound):
+            return await person.backend_holds(name, names.CONDITION_AVAILABLE)
+        return False
+
+    async with asyncio.timeout(seconds):
+        for name in backends:
+            while not await is_known(name):  # noqa: ASYNC110 - no watch of records here
+                await asyncio.sleep(0.05)

@@ -178,8 +178,6 @@ async def test_gang_that_is_too_big_is_refused_with_numbers_and_the_next_backend
         # The gang of the next backend is another object, which gets the attempts of the first.
         await person.until(lambda: "needs 4 cpu (2 free)" in _status(person, "w-0"), 30)
         assert len(docker_engines.containers()) == 1
-        # Two seconds on a machine that has nothing else to do.
-        assert took < 10
         await person.delete(busy, SETS)
         await until_released(core_cluster, person)
 

@@ -20,9 +20,8 @@ from local_cluster.schedulers.kai import QUEUE
 from shared_api import names
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.errors import NotFound
 from tests.backends.kai.live import Stage, forget_backends
-from tests.backends.kit import backend_settings, running_backend
+from tests.backends.kit import backend_settings, running_backend, until_known
 from tests.core.kit import (
     Onlooker,
     Operator,
@@ -68,18 +67,6 @@ class Scene:
         role = clique("a", pods, cpu=cpu, podSpec=spec)
         await self.person.create(pcs(name, role, annotations=annotations, **more))
 
-    async def until_known(self, *backends: str) -> None:
-        """Wait until core has seen these backends, which it reports in their records."""
-        async with asyncio.timeout(SECONDS):
-            for name in backends:
-                while not await self._is_known(name):  # noqa: ASYNC110 - no watch of records here
-                    await asyncio.sleep(0.05)
-
-    async def _is_known(self, name: str) -> bool:
-        with contextlib.suppress(NotFound):
-            return await self.person.backend_holds(name, names.CONDITION_AVAILABLE)
-        return False
-
     def gang(self, name: str = "w-0") -> LooseObject | None:
         return self.person.get(GANGS, name)
 
@@ -110,7 +97,7 @@ async def scene(
             await one.until_serving()
             await other.until_serving()
             on = Scene(stage, person, operator)
-            await on.until_known("kai", "default")
+            await until_known(person, "kai", "default")
             yield on
     finally:
         await forget_backends(stage.client, *_BACKENDS)
@@ -195,7 +182,7 @@ async def test_under_cost_the_cheaper_of_two_instances_runs_the_gang(
         running_backend(kai_with_gangs, KAI.instance("kai-cheap"), cheap) as other,
     ):
         await other.until_serving()
-        await on.until_known("kai-cheap")
+        await until_known(on.person, "kai-cheap")
         await on.policy(objective="Cost", candidates={"required": [{"kind": "kai"}]})
         await on.create()
         await on.until_ready()

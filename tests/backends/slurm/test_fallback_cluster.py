@@ -18,7 +18,7 @@ from shared_api import names
 from shared_api.kube.codec import PartialObject
 from tests.backends.kai.conftest import kai_namespace, kai_with_gangs, stage
 from tests.backends.kai.live import Stage, forget_backends
-from tests.backends.kit import backend_settings, running_backend
+from tests.backends.kit import backend_settings, running_backend, until_known
 from tests.backends.slurm.conftest import options_for
 from tests.backends.slurm.lab import SlurmLab
 from tests.core.kit import Onlooker, clique, holds, pcs, running_operator
@@ -44,6 +44,7 @@ async def scene(
         ):
             await one.until_serving()
             await other.until_serving()
+            await until_known(person, "kai", "slurm")
             preferred = [{"name": first, "weight": 10}, {"name": second, "weight": 5}]
             spec = {"candidates": {"preferred": preferred}, "admissionTimeout": "10s"}
             metadata = {"name": "p", "namespace": stage.namespace}
