@@ -18,9 +18,10 @@ def docker_engines() -> Iterator[Engines]:
 
 
 @pytest.fixture
-def docker_options(docker_engines: Engines, namespace: str) -> DockerOptions:
+def docker_options(docker_engines: Engines, namespace: str) -> Iterator[DockerOptions]:
     """Settings with two hosts of two CPUs each; containers carry the test's namespace."""
-    return options_for(docker_engines, namespace)
+    yield options_for(docker_engines, namespace)
+    docker_engines.clear()
 
 
 def options_for(engines: Engines, cluster: str) -> DockerOptions:

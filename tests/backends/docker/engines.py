@@ -200,6 +200,12 @@ class Engines:
     def __getitem__(self, name: str) -> TestEngine:
         return self.hosts[name]
 
+    def clear(self) -> None:
+        """Remove what a failed test left, so that no other test fails for it."""
+        for host in self.hosts.values():
+            if left := host.containers():
+                host.docker("rm", "--force", *left)
+
     def containers(self) -> dict[str, str]:
         """The containers of all engines."""
         return {

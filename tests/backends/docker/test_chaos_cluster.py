@@ -23,7 +23,7 @@ from shared_api import names
 from shared_api.kube.resources import PODS
 from tests.backends.docker.engines import Engines
 from tests.backends.docker.test_gangs_cluster import running, until_released, workers
-from tests.backends.kit import backend_settings, running_backend
+from tests.backends.kit import backend_settings, running_backend, until_known
 from tests.core.kit import Onlooker, pcs, running_operator
 from tests.core.test_placement_walk import backend_of, create_policy, policy
 
@@ -163,6 +163,7 @@ async def test_gang_that_is_too_big_is_refused_with_numbers_and_the_next_backend
         # One of two hosts is full, so the shapes fit and the gang does not.
         busy = await person.create(pcs("busy", workers(1, cpu="2")))
         await person.until(lambda: running(person) == 1, 60)
+        await until_known(person, "docker", "default")
         preferred = [{"name": "docker", "weight": 10}, {"name": "default", "weight": 5}]
         await create_policy(person, policy(candidates={"preferred": preferred}))
         clique = workers(2, cpu="2")

@@ -27,13 +27,15 @@ class TestDocker(ExecutorContract, FaultContract):
     """Two dockerd."""
 
     @pytest.fixture
-    def far_side(self, docker_engines: Engines) -> FarSide:
-        return ContainerHosts(docker_engines, options_for(docker_engines, "contract"))
+    def far_side(self, docker_engines: Engines) -> Iterator[FarSide]:
+        yield ContainerHosts(docker_engines, options_for(docker_engines, "contract"))
+        docker_engines.clear()
 
 
 class TestPodman(ExecutorContract, FaultContract):
     """Two Podman services."""
 
     @pytest.fixture
-    def far_side(self, podman_engines: Engines) -> FarSide:
-        return ContainerHosts(podman_engines, options_for(podman_engines, "contract"))
+    def far_side(self, podman_engines: Engines) -> Iterator[FarSide]:
+        yield ContainerHosts(podman_engines, options_for(podman_engines, "contract"))
+        podman_engines.clear()
