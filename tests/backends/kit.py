@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from backend_controllers.contract.declaration import Backend, Options
+from backend_controllers.generic.kinds import BACKENDS
 from backend_controllers.generic.process import BackendProcess, lease_of
 from backend_controllers.remote.assembly import extend
 from backend_controllers.settings import (
@@ -19,6 +20,7 @@ from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.access import from_kubeconfig
 from shared_api.kube.client import Client
+from shared_api.kube.codec import PartialObject
 from shared_api.kube.errors import NotFound
 from shared_api.runtime.leading.elector import Elector, replica_identity
 from shared_api.runtime.telemetry.metrics import Telemetry
@@ -143,3 +145,11 @@ async def until_known(person: Onlooker, *backends: str, seconds: float = 60) -> 
         for name in backends:
             while not await is_known(name):  # noqa: ASYNC110 - no watch of records here
                 await asyncio.sleep(0.05)
+
+
+async def forget_backends(client: Client, *backends: str) -> None:
+    """Delete the records of backends that run no longer, or did in an earlier test."""
+    for name in backends:
+        with contextlib.suppress(NotFound):
+            record = await client.get(BACKENDS, name, into=PartialObject)
+            await client.delete(BACKENDS, name, uid=record.metadata.uid)

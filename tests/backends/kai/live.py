@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from backend_controllers.contract.declaration import Dialect, Rendered, Report, Served
-from backend_controllers.generic.kinds import BACKENDS
 from backend_controllers.kai import BACKEND
 from backend_controllers.kai.api import (
     PODGROUPS,
@@ -20,7 +19,6 @@ from local_cluster.simulation.nodes import simulated_node
 from shared_api import names
 from shared_api.kube.client import Client
 from shared_api.kube.codec import LooseObject, PartialObject
-from shared_api.kube.errors import NotFound
 from shared_api.kube.metadata import ObjectKey
 from shared_api.kube.podgangs import ObservedPodGang
 from shared_api.kube.pods import Pod
@@ -58,14 +56,6 @@ async def spoken(client: Client) -> Dialect:
     found = BACKEND.detect(Served(frozenset(resources), schemas), KaiOptions())
     assert isinstance(found, Dialect)
     return found
-
-
-async def forget_backends(client: Client, *backends: str) -> None:
-    """Delete the records of backends that run no longer, or did in an earlier test."""
-    for name in backends:
-        with contextlib.suppress(NotFound):
-            record = await client.get(BACKENDS, name, into=PartialObject)
-            await client.delete(BACKENDS, name, uid=record.metadata.uid)
 
 
 class LiveFacts:

@@ -14,8 +14,8 @@ from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import LooseObject
 from shared_api.kube.resources import LEASES
-from tests.backends.kai.live import Stage, forget_backends
-from tests.backends.kit import RunningBackend, backend_settings, running_backend
+from tests.backends.kai.live import Stage
+from tests.backends.kit import RunningBackend, backend_settings, forget_backends, running_backend
 from tests.core.kit import Onlooker, clique, holds, pcs, running_operator
 
 pytestmark = pytest.mark.cluster

@@ -20,8 +20,8 @@ from local_cluster.schedulers.kai import QUEUE
 from shared_api import names
 from shared_api.kube.client import Patch
 from shared_api.kube.codec import LooseObject, PartialObject
-from tests.backends.kai.live import Stage, forget_backends
-from tests.backends.kit import backend_settings, running_backend, until_known
+from tests.backends.kai.live import Stage
+from tests.backends.kit import backend_settings, forget_backends, running_backend, until_known
 from tests.core.kit import (
     Onlooker,
     Operator,

@@ -17,8 +17,8 @@ from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.codec import PartialObject
 from tests.backends.kai.conftest import kai_namespace, kai_with_gangs, stage
-from tests.backends.kai.live import Stage, forget_backends
-from tests.backends.kit import backend_settings, running_backend, until_known
+from tests.backends.kai.live import Stage
+from tests.backends.kit import backend_settings, forget_backends, running_backend, until_known
 from tests.backends.slurm.conftest import options_for
 from tests.backends.slurm.lab import SlurmLab
 from tests.core.kit import Onlooker, clique, holds, pcs, running_operator
