@@ -17,7 +17,7 @@ import pytest
 from backend_controllers.default import BACKEND as DEFAULT
 from backend_controllers.docker import BACKEND
 from backend_controllers.docker.options import DockerOptions
-from core_operator.state.caches import GANGS, SETS
+from core_operator.state.caches import GANGS
 from local_cluster.cluster import Cluster
 from shared_api import names
 from shared_api.kube.resources import PODS
@@ -168,7 +168,7 @@ async def test_gang_that_is_too_big_is_refused_with_numbers_and_the_next_backend
         await docker.until_idle()
         await default.until_idle()
         # One of two hosts is full, so the shapes fit and the gang does not.
-        busy = await person.create(pcs("busy", workers(1, cpu="2")))
+        await person.create(pcs("busy", workers(1, cpu="2")))
         await person.until(lambda: running(person) == 1, 60)
         await until_known(person, "docker", "default")
         preferred = [{"name": "docker", "weight": 10}, {"name": "default", "weight": 5}]
@@ -186,7 +186,6 @@ async def test_gang_that_is_too_big_is_refused_with_numbers_and_the_next_backend
         # The gang of the next backend is another object, which gets the attempts of the first.
         await person.until(lambda: "needs 4 cpu (2 free)" in _status(person, "w-0"), 30)
         assert len(docker_engines.containers()) == 1
-        await person.delete(busy, SETS)
         await until_released(core_cluster, person)
 
 
