@@ -12,6 +12,7 @@ from backend_controllers.contract.remote.executor import ExecutorError, Outcome,
 from backend_controllers.slurm.executor import SlurmExecutor
 from backend_controllers.slurm.options import SlurmOptions
 from backend_controllers.slurm.tokens import signed
+from shared_api.kube.metadata import ObjectKey
 from shared_api.models import RemoteMemberState
 from shared_api.runtime.clock import SYSTEM
 from tests.backends.remote.far_side import GANG, identities, order, process, states, until
@@ -35,11 +36,25 @@ def options(slurm: SlurmLab, request: pytest.FixtureRequest) -> SlurmOptions:
 async def executor(slurm: SlurmLab, options: SlurmOptions) -> AsyncIterator[SlurmExecutor]:
     """An executor that leaves nothing behind."""
     one = SlurmExecutor(options, "slurm")
-    async with process(one):
-        yield one
-        for gang in one.gangs():
-            await one.release(one.units(gang))
-    slurm.cancel_all()
+    try:
+        async with process(one):
+            yield one
+            async with asyncio.timeout(60):
+                for gang in one.gangs():
+                    await _release(one, gang)
+    finally:
+        slurm.cancel_all()
+
+
+async def _release(executor: SlurmExecutor, gang: ObjectKey) -> None:
+    """Release a gang; a server that was stopped in the test may not be noticed to answer yet."""
+    while True:
+        try:
+            await executor.release(executor.units(gang))
+        except ExecutorError:
+            await asyncio.sleep(0.5)
+        else:
+            return
 
 
 async def running(executor: SlurmExecutor, queue: str = "large", count: int = 2) -> str:
