@@ -86,7 +86,7 @@ _FUZZ = Part(
     "fuzz",
     ("fuzz",),
     (),
-    8,
+    28,
     0,
     ("tests/fuzz", "-m", "not cluster", "--hypothesis-profile=many", "--timeout=3000", "-n2"),
 )
@@ -117,7 +117,7 @@ _SLURM = Part(
     "slurm",
     ("slurm",),
     (),
-    25,
+    28,
     1,
     ("tests/backends/slurm", "-m", "matrix"),
     no_slurm,
@@ -150,7 +150,7 @@ PARTS = (
     _SLURM,
     _SSH,
     *(
-        Part(name, _sessions(name, found), (found.build,), 6, 5)
+        Part(name, _sessions(name, found), (found.build,), 8, 5)
         for name, found in EXTRA_SCHEDULERS.items()
     ),
     *(
