@@ -130,6 +130,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "scaling a PodClique or PodCliqueScalingGroup below `minAvailable`": (
         "test_a_clique_is_scaled_below_its_minimum_to_nothing_and_back",
         "test_a_scaling_group_goes_to_zero_and_back_beside_a_running_clique",
+        "test_a_group_that_was_scaled_to_zero_is_bound_whole_or_not_at_all",
     ),
     "gang termination": (
         "test_a_gang_that_crashes_from_the_beginning_is_recycled_again_and_again",
